@@ -1,0 +1,44 @@
+# Shortcuts; the build itself is CMake's (CMakePresets.json).
+PRESET ?= release
+CMAKE_ARGS ?=
+CTEST_ARGS ?=
+JOBS ?= $(shell nproc)
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help demo test build configure deps format lint check clean
+
+help:  ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+demo: configure  ## install what is missing, build, derive and run attention beside the naive program
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target tang
+	@scripts/demo build/$(PRESET)/tang
+
+test: build  ## install what is missing, build, run every test
+	@ctest --preset $(PRESET) -j $(JOBS) $(CTEST_ARGS)
+
+build: configure  ## install what is missing, build everything
+	@cmake --build --preset $(PRESET) -j $(JOBS)
+
+configure: deps
+	@cmake --preset $(PRESET) $(CMAKE_ARGS)
+
+deps:
+	@scripts/install-deps
+
+format:  ## format the C++ sources in place
+	@scripts/install-deps --ci
+	@scripts/format
+
+lint: configure  ## run clang-tidy over the sources
+	@scripts/install-deps --lint
+	@scripts/lint build/$(PRESET)
+
+check:  ## formatting, include direction and sizes
+	@scripts/install-deps --ci
+	@scripts/format --check
+	@scripts/check-includes
+	@scripts/size
+
+clean:  ## remove build/
+	@rm -rf build

@@ -1,0 +1,30 @@
+# One static library per folder of src/ that has sources, in flow order: each links those before it.
+
+set(TANG_FOLDERS base expr view ir front eval rewrite schedule loop emit run verify cli)
+
+tang_precompile(tang_precompiled "tang_deps;tang_options" ${TANG_COMMON_HEADERS})
+
+set(TANG_LIBRARIES)
+foreach(folder IN LISTS TANG_FOLDERS)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/src/cli/main\\.cpp$")
+  if(NOT sources)
+    continue()
+  endif()
+  if(folder STREQUAL "emit")
+    list(APPEND sources ${TANG_GENERATED}/emit/snippets.cpp)
+  endif()
+  add_library(tang_${folder} STATIC ${sources})
+  add_dependencies(tang_${folder} tang_version)
+  target_include_directories(tang_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
+  target_link_libraries(tang_${folder} PUBLIC ${TANG_LIBRARIES} tang_deps tang_options)
+  tang_use_precompiled(tang_${folder} tang_precompiled)
+  list(PREPEND TANG_LIBRARIES tang_${folder})
+endforeach()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  add_executable(tang ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
+  add_dependencies(tang tang_version)
+  target_include_directories(tang PRIVATE ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
+  target_link_libraries(tang PRIVATE ${TANG_LIBRARIES} tang_deps tang_options)
+endif()

@@ -1,0 +1,54 @@
+// C expressions, types and names of one kernel; shared by the statements of c_source.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emit/namer.h"
+#include "loop/program.h"
+
+namespace tang {
+
+std::string_view c_type(loop::Type type);
+std::string_view c_storage(Format format);  // the type of a buffer's elements; i4, u4 two to a byte
+
+// Prints the expressions of a kernel. Reals use C operators; integers wrap by calls, except inside
+// indices and bounds, which do not overflow (loop/program.h).
+class CExpr {
+ public:
+  // `names` is a scope of its own; symbols and buffers of the kernel are named first.
+  CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names);
+
+  std::string value(loop::Value v) const { return print(v, false, 0); }
+  std::string index(loop::Value v) const { return print(v, true, 0); }
+  // The same as an operand of `*` or `+`, or of a comparison.
+  std::string operand(loop::Value v) const { return print(v, true, 4); }
+
+  const std::string& local(loop::LocalId id) const { return locals_[loop::index(id)]; }
+  const std::string& buffer(loop::BufferId id) const { return buffers_[loop::index(id)]; }
+  const std::string& symbol(ParamId id) const { return symbols_[tang::index(id)]; }
+  bool uses_symbol(ParamId id) const { return used_symbols_[tang::index(id)]; }
+  std::string fresh(std::string_view wanted) { return names_.name(wanted); }
+
+  // The statement that stores `value` into buffer[index].
+  std::string store(loop::BufferId id, loop::Value index, loop::Value value) const;
+
+ private:
+  // Recursion is bounded by the depth of the tree, at most loop::max_depth.
+  std::string print(loop::Value v, bool indexing, int least) const;
+  std::string bare(const loop::Node& node, bool indexing, int level) const;
+  std::string infix(const loop::Node& node, bool indexing, int level) const;
+  std::string call(const std::string& callee, const loop::Node& node) const;
+  std::string load(const loop::Node& node) const;
+  std::string cast(const loop::Node& node) const;
+  int level(const loop::Node& node, bool indexing) const;
+  bool is_infix(const loop::Node& node, bool indexing) const;
+
+  const loop::Program& program_;
+  const loop::Kernel& kernel_;
+  Namer names_;
+  std::vector<std::string> symbols_, buffers_, locals_;
+  std::vector<bool> used_symbols_;
+};
+
+}  // namespace tang

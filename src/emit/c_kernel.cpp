@@ -1,0 +1,168 @@
+#include "emit/c_kernel.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "emit/c_expr.h"
+
+namespace tang {
+
+namespace {
+
+using loop::BufferId;
+using loop::Hint;
+using loop::Kernel;
+using loop::LocalKind;
+using loop::Node;
+using loop::Op;
+using loop::Program;
+using loop::Stmt;
+using loop::StmtKind;
+using loop::Value;
+
+bool contains(const std::vector<BufferId>& list, BufferId id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+std::vector<BufferId> touched(const Kernel& kernel) {
+  std::vector<BufferId> all = kernel.reads;
+  all.insert(all.end(), kernel.writes.begin(), kernel.writes.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// Whether another buffer of the kernel may share this one's memory.
+bool shared(const Program& program, const std::vector<BufferId>& all, BufferId id) {
+  return std::any_of(all.begin(), all.end(), [&](BufferId other) {
+    return other != id && program.storage(other) == program.storage(id);
+  });
+}
+
+std::string pointer_type(const Program& program, const Kernel& kernel, BufferId id) {
+  const bool written = contains(kernel.writes, id);
+  return fmt::format("{}{} *", written ? "" : "const ", c_storage(program[id].format));
+}
+
+class KernelWriter {
+ public:
+  KernelWriter(Writer& out, const Program& program, const Kernel& kernel, const Namer& scope)
+      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope) {}
+
+  void write(const std::string& name) {
+    out_.open(fmt::format("static void {}({})", name, parameters()));
+    for (const Stmt& s : kernel_.body) statement(s);
+    out_.close();
+  }
+
+ private:
+  std::string parameters() const;
+  void statement(const Stmt& s);
+  void loop(const Stmt& s);
+  bool reads_memory(Value root) const;
+
+  Writer& out_;
+  const Program& program_;
+  const Kernel& kernel_;
+  CExpr expr_;
+};
+
+std::string KernelWriter::parameters() const {
+  std::string text;
+  const std::vector<BufferId> all = touched(kernel_);
+  for (BufferId id : all) {
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", pointer_type(program_, kernel_, id),
+                        shared(program_, all, id) ? "" : "restrict ", expr_.buffer(id));
+  }
+  for (uint32_t k = 0; k < program_.symbols.size(); ++k) {
+    const ParamId id = static_cast<ParamId>(k);
+    if (!expr_.uses_symbol(id)) continue;
+    text += fmt::format("{}int64_t {}", text.empty() ? "" : ", ", expr_.symbol(id));
+  }
+  return text.empty() ? "void" : text;
+}
+
+// Whether the body of a loop could change the value of this bound.
+bool KernelWriter::reads_memory(Value root) const {
+  std::vector<Value> work = {root};
+  while (!work.empty()) {
+    const Node& node = kernel_[work.back()];
+    work.pop_back();
+    if (node.op == Op::load || node.op == Op::element) return true;
+    if (node.op == Op::local && kernel_.locals[node.id].kind == LocalKind::var) return true;
+    for (int k = 0; k < info(node.op).arity; ++k) work.push_back(node.args[k]);
+  }
+  return false;
+}
+
+void KernelWriter::loop(const Stmt& s) {
+  const std::string& v = expr_.local(s.local);
+  std::string end = expr_.operand(s.b);
+  if (reads_memory(s.b)) {
+    const std::string bound = expr_.fresh(v + "_end");
+    out_.line(fmt::format("const int64_t {} = {};", bound, end));
+    end = bound;
+  }
+  if (s.hint == Hint::vector) out_.line("TANG_VECTOR");
+  if (s.hint == Hint::unroll) out_.line("TANG_UNROLL");
+  const std::string step = s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
+  out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, expr_.index(s.a), v, end, step));
+}
+
+void KernelWriter::statement(const Stmt& s) {
+  switch (s.kind) {
+    case StmtKind::for_: loop(s); break;
+    case StmtKind::if_: out_.open(fmt::format("if ({})", expr_.value(s.a))); break;
+    case StmtKind::end: out_.close(); break;
+    case StmtKind::let:
+    case StmtKind::var:
+      out_.line(fmt::format("{}{} {} = {};", s.kind == StmtKind::let ? "const " : "",
+                            c_type(kernel_[s.local].type), expr_.local(s.local),
+                            expr_.value(s.a)));
+      break;
+    case StmtKind::array:
+      out_.line(fmt::format("_Alignas(64) {} {}[{}];", c_type(kernel_[s.local].type),
+                            expr_.local(s.local), kernel_[s.local].count));
+      break;
+    case StmtKind::assign:
+      out_.line(fmt::format("{} = {};", expr_.local(s.local), expr_.value(s.a)));
+      break;
+    case StmtKind::set:
+      out_.line(fmt::format("{}[{}] = {};", expr_.local(s.local), expr_.index(s.a),
+                            expr_.value(s.b)));
+      break;
+    case StmtKind::store: out_.line(expr_.store(s.buffer, s.a, s.b)); break;
+    case StmtKind::comment: {
+      std::string text = kernel_.comments[s.text];
+      std::erase(text, '\\');  // would continue the comment on the next line
+      out_.line("// " + text);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void write_kernel(Writer& out, const Program& program, const Kernel& kernel,
+                  const std::string& name, const Namer& scope) {
+  KernelWriter(out, program, kernel, scope).write(name);
+}
+
+std::string kernel_call(const Program& program, const Kernel& kernel, const std::string& name,
+                        const std::function<std::string(BufferId)>& pointer,
+                        const std::function<std::string(ParamId)>& symbol) {
+  std::string text;
+  for (BufferId id : touched(kernel)) {
+    text += fmt::format("{}({}){}", text.empty() ? "" : ", ", pointer_type(program, kernel, id),
+                        pointer(id));
+  }
+  const CExpr names(program, kernel, Namer(""));
+  for (uint32_t k = 0; k < program.symbols.size(); ++k) {
+    const ParamId id = static_cast<ParamId>(k);
+    if (names.uses_symbol(id)) text += (text.empty() ? "" : ", ") + symbol(id);
+  }
+  return fmt::format("{}({});", name, text);
+}
+
+}  // namespace tang

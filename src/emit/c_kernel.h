@@ -1,0 +1,23 @@
+// One kernel as a static C function.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "emit/namer.h"
+#include "emit/writer.h"
+#include "loop/program.h"
+
+namespace tang {
+
+// Writes `static void NAME(…)`. Parameters: the buffers it touches by BufferId, then its symbols.
+void write_kernel(Writer& out, const loop::Program& program, const loop::Kernel& kernel,
+                  const std::string& name, const Namer& scope);
+
+// A call of it, with a pointer expression per buffer and an integer expression per symbol.
+std::string kernel_call(const loop::Program& program, const loop::Kernel& kernel,
+                        const std::string& name,
+                        const std::function<std::string(loop::BufferId)>& pointer,
+                        const std::function<std::string(ParamId)>& symbol);
+
+}  // namespace tang

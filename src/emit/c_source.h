@@ -1,0 +1,38 @@
+// C for a loop program: one file that stands alone (`cc -std=c11 -c`) and needs only libm.
+//
+// It exports
+//     int tang_run(void *const *buffers, const int64_t *symbols, void *workspace);
+//     size_t tang_workspace(const int64_t *symbols);
+// buffers: inputs, then outputs, in program order, an `into` output repeating its input's pointer.
+// tang_run gives 0, or 2 for a size that is negative or too large, or no workspace where one is needed; it
+// allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace` (best
+// aligned to 64), SIZE_MAX for a wrong size.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "loop/program.h"
+
+namespace tang {
+
+struct CSourceOptions {
+  // Also export `int tang_kernel(int64_t kernel, void *const *buffers, const int64_t *symbols)`,
+  // which runs one kernel; buffers are all of the program's, workspace included, by BufferId.
+  bool kernel_entry = false;
+  // Exported names begin with this: `tang_run`.
+  std::string prefix = "tang";
+  // The helpers the program needs. Several programs can share a file: the first with helpers, the
+  // others without, each with its own prefix.
+  bool helpers = true;
+};
+
+// The text is the same for the same program. The program must be verified.
+std::string c_source(const LoopProgram& program, const CSourceOptions& options = {});
+
+// manifest.json of `tang emit` (language.md "Emission"): the buffers in argument order, the symbols,
+// and the kernels with bindings, grid and limits. `file` is the source's name.
+nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file);
+
+}  // namespace tang

@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "emit/c_source.h"
+
+namespace tang {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using loop::Buffer;
+using loop::BufferId;
+using loop::Kernel;
+using loop::Program;
+
+// A number where it is known, otherwise the polynomial as a string.
+Json extent(const Program& program, const Poly& poly) {
+  if (const auto value = poly.constant()) return *value;
+  return poly.text([&](ParamId p) { return program.symbols[index(p)]; });
+}
+
+Json describe(const Program& program, BufferId id) {
+  const Buffer& b = program[id];
+  Json row = {{"name", b.name},
+              {"role", name(b.role)},
+              {"format", name(b.format)},
+              {"elements", extent(program, b.count)}};
+  if (b.into) row["into"] = program[*b.into].name;
+  return row;
+}
+
+Json bindings(const Program& program, const Kernel& kernel) {
+  Json rows = Json::array();
+  for (size_t k = 0; k < program.buffers.size(); ++k) {
+    const BufferId id = static_cast<BufferId>(k);
+    const auto in = [&](const std::vector<BufferId>& list) {
+      return std::find(list.begin(), list.end(), id) != list.end();
+    };
+    const bool reads = in(kernel.reads), writes = in(kernel.writes);
+    if (!reads && !writes) continue;
+    Json row = describe(program, id);
+    row["access"] = reads && writes ? "read_write" : writes ? "write" : "read";
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file) {
+  Json buffers = Json::array(), workspace = Json::array(), kernels = Json::array();
+  for (BufferId id : program.arguments()) buffers.push_back(describe(program, id));
+  for (size_t k = 0; k < program.buffers.size(); ++k) {
+    const BufferId id = static_cast<BufferId>(k);
+    if (program[id].role == loop::Role::workspace) workspace.push_back(describe(program, id));
+  }
+  for (const Kernel& kernel : program.kernels) {
+    kernels.push_back({{"name", kernel.name},
+                       {"file", file},
+                       {"entry", "tang_run"},
+                       {"bindings", bindings(program, kernel)},
+                       {"grid", {1, 1, 1}},
+                       {"limits", Json::object()}});
+  }
+  return {{"schema", 1},       {"target", "c"},           {"files", {file}},
+          {"entry", "tang_run"}, {"workspace_entry", "tang_workspace"},
+          {"buffers", buffers},  {"symbols", program.symbols},
+          {"workspace", workspace}, {"kernels", kernels}};
+}
+
+}  // namespace tang

@@ -1,0 +1,229 @@
+#include "ir/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "ir/expand.h"
+#include "ir/monoids.h"
+
+namespace tang {
+
+namespace {
+
+bool is_state(const Graph& g, ExprId e, uint32_t number) {
+  const ExprNode& n = g.pool[e];
+  return n.op == Op::var && g.leaf(n.variable()).what == Leaf::What::state &&
+         g.leaf(n.variable()).number == number;
+}
+
+// The score of `max` in the reader's coordinates: points become `at`, J becomes `over`.
+ExprId score_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
+                const std::vector<DimId>& over) {
+  const ExprId moved = substitute_dims(g, max.score, [&](DimId d) -> std::optional<Form> {
+    for (size_t k = 0; k < max.over.size(); ++k)
+      if (max.over[k] == d) return Form::coordinate(over[k]);
+    for (size_t k = 0; k < max.points.size(); ++k)
+      if (max.points[k] == d) return at[k];
+    return std::nullopt;
+  });
+  return expand_maps(g, moved);
+}
+
+// Ways to send J to distinct coordinates of the reader of equal extent that M's read does not
+// mention, the unchanged names first.
+std::vector<std::vector<DimId>> pairings(const Graph& g, const MaxFold& max,
+                                         const std::vector<Form>& at,
+                                         const std::vector<DimId>& candidates) {
+  std::vector<DimId> free;
+  for (DimId d : candidates)
+    if (std::none_of(at.begin(), at.end(), [d](const Form& f) { return f.mentions(d); }))
+      free.push_back(d);
+  std::vector<std::vector<DimId>> result;
+  const auto fits = [&](const std::vector<DimId>& choice) {
+    for (size_t k = 0; k < choice.size(); ++k)
+      if (g.extent(choice[k]) != g.extent(max.over[k])) return false;
+    return true;
+  };
+  const bool same = std::all_of(max.over.begin(), max.over.end(), [&](DimId d) {
+    return std::find(free.begin(), free.end(), d) != free.end();
+  });
+  if (same) result.push_back(max.over);
+  if (max.over.size() > 3 || free.size() < max.over.size() || free.size() > 6) return result;
+  std::vector<DimId> order = free;  // small: at most 6 coordinates
+  std::sort(order.begin(), order.end());
+  do {
+    const std::vector<DimId> choice(order.begin(), order.begin() + static_cast<long>(max.over.size()));
+    if (fits(choice) && std::find(result.begin(), result.end(), choice) == result.end())
+      result.push_back(choice);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return result;
+}
+
+}  // namespace
+
+std::vector<MaxFold> max_folds(Graph& g) {
+  std::vector<MaxFold> result;
+  for (NodeId id : g.order()) {
+    const Node n = g[id];
+    if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
+    if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
+    if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
+    result.push_back({id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0]});
+  }
+  return result;
+}
+
+std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
+                                   ExprId exponent, const std::vector<DimId>& candidates,
+                                   std::string* reason) {
+  const CanonSum theta = canon.sum(exponent);
+  for (const CanonTerm& term : theta) {
+    if (term.factors.size() != 1 || term.factors[0].second != 1 || !(term.coeff < 0)) continue;
+    const ExprId atom = term.factors[0].first;
+    if (g.pool[atom].op != Op::var) continue;
+    const Leaf leaf = g.leaf_of(atom);
+    if (leaf.what != Leaf::What::read || leaf.guarded) continue;
+    for (const MaxFold& max : maxima) {
+      if (max.tensor != leaf.tensor) continue;
+      const double scale = -term.coeff;
+      const CanonSum rest = Canon::added(theta, {{term.factors, scale}});
+      for (const auto& over : pairings(g, max, leaf.forms, candidates)) {
+        const ExprId score = score_at(g, max, leaf.forms, over);
+        if (almost_equal(rest, Canon::scaled(canon.sum(score), scale)))
+          return Weight{scale, max, atom, leaf.forms, over};
+      }
+      if (reason) *reason = "`" + g[max.tensor].name + "` is not the max of the same scores";
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// The graph being read, with what has been found so far.
+class Reader {
+ public:
+  explicit Reader(Graph graph) : g(std::move(graph)), maxima_(max_folds(g)) {}
+
+  Graph run() {
+    if (maxima_.empty() && !has_online()) return std::move(g);
+    find_weight_sums();
+    for (NodeId id : g.order()) {
+      Node n = g[id];
+      coordinates_ = n.points;
+      coordinates_.insert(coordinates_.end(), n.reduce.begin(), n.reduce.end());
+      map_exprs(n, [this](ExprId e) { return read(e); });
+      g[id] = n;
+    }
+    return std::move(g);
+  }
+
+ private:
+  bool has_online() {
+    for (NodeId id : g.order())
+      for (const Fold& f : g[id].folds)
+        if (facts(g, f.monoid).online_softmax) return true;
+    return false;
+  }
+
+  // Sums Σ_J of weights over the weight's own coordinates, and the l of online folds.
+  void find_weight_sums() {
+    for (NodeId id : g.order()) {
+      const Node n = g[id];
+      uint32_t state = 0;
+      for (const Fold& f : n.folds) {
+        const MonoidFacts known = facts(g, f.monoid);
+        if (known.online_softmax) mark(n, state + 1);
+        if (known.sum && f.args.size() == 1 && is_weight_sum(n, f.args[0])) mark(n, state);
+        state += static_cast<uint32_t>(g[f.monoid].fin.size());
+      }
+    }
+  }
+
+  void mark(const Node& n, uint32_t state) {
+    for (const Target& t : n.targets)
+      if (is_state(g, t.value, state)) sums_.insert(t.tensor);
+  }
+
+  bool is_weight_sum(const Node& n, ExprId argument) {
+    const ExprId e = expand_maps(g, argument);
+    const CanonSum s = canon_.sum(e);
+    if (s.size() != 1 || s[0].coeff != 1 || s[0].factors.size() != 1 || s[0].factors[0].second != 1)
+      return false;
+    const ExprId factor = s[0].factors[0].first;
+    if (g.pool[factor].op != Op::exp) return false;
+    return match_weight(g, canon_, maxima_, g.pool[factor].args[0], n.reduce).has_value();
+  }
+
+  ExprId read(ExprId e) {
+    const ExprId safe = substitute_weights(e);
+    return safe_quotients(g, safe, [this](ExprId x) {
+      const ExprId seen = expand_maps(g, x);
+      if (g.pool[seen].op != Op::var) return false;
+      const Leaf& l = g.leaf_of(seen);
+      return l.what == Leaf::What::read && sums_.contains(l.tensor);
+    });
+  }
+
+  ExprId substitute_weights(ExprId e) {
+    std::unordered_map<ExprId, ExprId> image;
+    for (ExprId id : g.pool.reachable(e)) {
+      ExprNode n = g.pool[id];
+      for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
+      image[id] = n.arity() == 0 ? id : g.rebuild(n);
+      if (g.pool[id].op != Op::exp) continue;
+      const ExprId theta = expand_maps(g, g.pool[id].args[0]);
+      const auto w = match_weight(g, canon_, maxima_, theta, coordinates_);
+      if (w) image[id] = safe_exponential(g.pool[id].args[0], theta, w->max_read);
+    }
+    return image.at(e);
+  }
+
+  // exp of the exponent with M replaced by M°; the expanded exponent when M hides inside a map.
+  ExprId safe_exponential(ExprId as_written, ExprId expanded, ExprId max_read) {
+    const auto mentions = [&](ExprId e) {
+      const auto nodes = g.pool.reachable(e);
+      return std::binary_search(nodes.begin(), nodes.end(), max_read);
+    };
+    const ExprId exponent = mentions(as_written) ? as_written : expanded;
+    const ExprId lowest = g.pool.real(-std::numeric_limits<double>::infinity());
+    const ExprId finite = g.make(Op::select, g.make(Op::lt, lowest, max_read), max_read, g.pool.real(0));
+    const uint32_t variable = g.pool[max_read].variable();
+    return g.make(Op::exp, substitute_leaves(g, exponent, [&](LeafId l) {
+      return l == variable ? std::optional(finite) : std::nullopt;
+    }));
+  }
+
+  Graph g;
+  Canon canon_{g.pool};
+  std::vector<MaxFold> maxima_;
+  std::set<TensorId> sums_;
+  std::vector<DimId> coordinates_;
+};
+
+}  // namespace
+
+ExprId safe_quotients(Graph& g, ExprId e, const std::function<bool(ExprId)>& is_weight_sum) {
+  std::unordered_map<ExprId, ExprId> image;
+  for (ExprId id : g.pool.reachable(e)) {
+    ExprNode n = g.pool[id];
+    const ExprNode old = n;
+    for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
+    image[id] = n == old ? id : g.rebuild(n);
+    const bool quotient = n.op == Op::quot && is_weight_sum(n.args[1]);
+    if (!quotient && !(n.op == Op::recip && is_weight_sum(n.args[0]))) continue;
+    const ExprId l = quotient ? n.args[1] : n.args[0];
+    const ExprId rl = g.make(Op::select, g.make(Op::lt, l, g.pool.real(0.5)), g.pool.real(0),
+                             g.make(Op::recip, l));
+    image[id] = quotient ? g.make(Op::mul, n.args[0], rl) : rl;
+  }
+  return image.at(e);
+}
+
+Graph softmax_reading(const Graph& g) {
+  return Reader(g).run();
+}
+
+}  // namespace tang

@@ -1,0 +1,108 @@
+// One kernel: a node, with the definitions recomputed inside it, as a loop nest.
+#pragma once
+
+#include "loop/lower_expr.h"
+#include "schedule/schedule.h"
+
+namespace tang::loop {
+
+using Comprehension = tang::Node;
+
+// A folded state: where its steps come from. Slots are numbered from `base`.
+struct FoldNest {
+  struct Part {
+    Kind kind = Kind::real;
+    ExprId identity = ExprId::none;
+    ExprId step = ExprId::none;     // the next state, over `left` leaves and reads
+    ExprId combine = ExprId::none;  // of two partial states, over `left` and `right` leaves
+    std::vector<DimId> inner;
+  };
+  uint32_t base = 0;
+  std::vector<Part> parts;
+  std::vector<DimId> reduce;
+  std::vector<Guard> guards;
+  int64_t lanes = 0;
+  bool contract = true;
+  int level = 0;  // loops open around the fold
+  Region steps;
+};
+
+class KernelLowering {
+ public:
+  // Makes a workspace row of accumulators: name, extents, format.
+  using Scratch =
+      std::function<BufferId(const std::string&, const std::vector<Poly>&, Format)>;
+
+  KernelLowering(Graph& graph, Builder& builder, const KernelPlan& plan,
+                 const std::vector<std::optional<BufferId>>& buffer_of, Scratch scratch);
+  // `in_place` names the target written over its input, which it may read.
+  void run(TensorId in_place, TensorId old);
+  bool failed() const { return x.failed(); }
+
+ private:
+  struct Bounds {
+    Value lo, hi;
+    bool plain = true;  // 0 .. extent
+  };
+  struct Gate {
+    ExprId value = ExprId::none;
+    std::vector<Guard> guards;
+  };
+  // A guard with the position of its deepest coordinate among loops, -1 if none.
+  struct Placed {
+    Guard guard;
+    int deepest = -1;
+    bool exact = false;  // bounds express it
+  };
+
+  // Folds.
+  FoldNest nest_of(const Comprehension& n, const std::vector<DimId>& inner);
+  ExprId step_of(const Fold& f, size_t k, uint32_t base, bool lifted);
+  ExprId finished(ExprId value, const Comprehension& n, uint32_t base);
+  void plan_levels(FoldNest& f, int level);
+  void choose_storage(const FoldNest& f, const std::string& name);
+  void declare(const FoldNest& f);
+  void fold(FoldNest& f);
+  void body(FoldNest& f);
+  void update(FoldNest& f, Region& r, const std::vector<size_t>& parts);
+  void lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed, int level);
+  void combine_lanes(FoldNest& f);
+
+  // Loops.
+  std::vector<Placed> place(const std::vector<Guard>& guards, const std::vector<DimId>& loops);
+  Bounds bounds(std::vector<Placed>& placed, const std::vector<DimId>& loops, size_t k, int level);
+  int open_conditions(const std::vector<Placed>& placed, int position, int level);
+  void inner_loops(const std::vector<DimId>& inner, int level, Region& r,
+                   const std::function<void()>& inside);
+
+  // Kernels.
+  void outer_loops(const std::function<void()>& inside);
+  void blocks(const std::function<void()>& inside);
+  void store_targets();
+  void store_group(const std::vector<size_t>& targets, const std::vector<DimId>& inner);
+  void open_missing(const Target& t, int& opened);
+  Gate gate_of(const Target& t, TensorId old);
+  Value inline_read(LeafId leaf, int level);
+
+  void open_for(const std::string& name, Value lo, Value hi, ForOptions options, Value* var);
+  void open_if(Value condition);
+  void close(int count = 1);
+  Type real_type() const;
+
+  Graph& g;
+  Builder& b;
+  const KernelPlan& plan_;
+  const Comprehension node_;
+  const std::vector<std::optional<BufferId>>& buffers_;
+  Scratch scratch_;
+  Expressions x;
+  std::vector<DimId> inner_;  // points looped inside: plan.inner and the vector, in point order
+  std::optional<Value> block_start_, block_size_;
+  FoldNest fold_;
+  std::vector<ExprId> values_;  // of the targets
+  Region stores_;
+  Gate gate_;
+  int outer_count_ = 0;
+};
+
+}  // namespace tang::loop

@@ -1,0 +1,100 @@
+// The parser of the loop text: recursive descent, one pass, types checked on the way.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/lexer.h"
+#include "loop/nodes.h"
+#include "loop/text.h"
+
+namespace tang::loop {
+
+inline constexpr int max_nesting = 200;  // of parentheses and blocks in the text
+
+// One pass over the tokens. The first error is kept; after it every step does nothing, because the
+// current token becomes `finish`.
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& file, Program& program)
+      : tokens_(tokenize(text)), file_(file), program_(program) {}
+
+  void program();
+  Kernel kernel();
+  void end_of_text() {
+    skip_newlines();
+    if (peek().kind != TokenKind::finish) fail("E0110", "expected the end of the text", peek());
+  }
+  const std::optional<Diagnostic>& error() const { return error_; }
+
+ private:
+  // Tokens.
+  const Token& peek(size_t ahead = 0) const {
+    return error_ ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  Token take();
+  bool is(std::string_view text, size_t ahead = 0) const;
+  bool accept(std::string_view text);
+  void expect(std::string_view text);
+  std::string name(std::string_view what);
+  int64_t integer();
+  void newline();
+  void skip_newlines();
+  void fail(std::string id, std::string message, const Token& at);
+
+  // Header.
+  void header_line();
+  void buffer();
+  Poly poly();
+  Poly poly_term();
+  void declare(const std::string& name, const Token& at);
+  BufferId buffer_name();
+
+  // Statements.
+  void block();
+  void statement();
+  void loop();
+  void definition(StmtKind kind);
+  void array();
+  void assignment();
+  void store();
+  Stmt& push(StmtKind kind);
+  LocalId define(const std::string& name, LocalKind kind, Type type, const Token& at);
+  void leave_scope();
+
+  // Expressions.
+  Value expr() { return logical_or(); }
+  Value logical_or();
+  Value logical_and();
+  Value logical_not();
+  Value compare();
+  Value sum();
+  Value product();
+  Value unary();
+  Value atom();
+  Value named(const Token& token);
+  Value indexed(const Token& token);
+  Value call(const Token& token);
+  Value literal(const Token& token, bool negative);
+  Value real_literal(const Token& token, Type type, bool negative);
+  Value special(const Token& token, bool negative);
+  Value combine(Op op, std::vector<Value> args, const Token& at);
+  Value add(Node node, const Token& at);
+  bool expect_type(Value v, Type type, const Token& at);
+  bool enter(const Token& at);
+
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  std::string file_;
+  Program& program_;
+  Kernel kernel_;
+  std::map<std::string, LocalId> visible_;
+  std::vector<std::vector<std::string>> scopes_;
+  int nesting_ = 0;
+  std::optional<Diagnostic> error_;
+};
+
+}  // namespace tang::loop

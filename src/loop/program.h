@@ -1,0 +1,194 @@
+// Loop programs: what one thread does, statement by statement.
+//
+// A program has symbols (run-time integers, the params of the source in order), buffers and kernels in
+// launch order. A kernel is a flat list of statements; `for` and `if` open a body that `end` closes:
+//
+//     symbol n
+//     buffer x : f16[8*n] input
+//     buffer m : f32[8] output
+//     kernel m reads x writes m {
+//       for i in 0 .. 8 {
+//         var a : f32 = -inf
+//         for j in 0 .. n {
+//           a = max(a, x[n * i + j])
+//         }
+//         store m[i] = a
+//       }
+//     }
+//
+// Values have one of five types: f64, f32, i64, i32, bool. Nothing converts by itself. Reading a
+// buffer decodes the element: to f64 for f64, to f32 for the narrower real formats (exact), to i64 for
+// i64, to i32 for the narrower integers (exact), to bool. `store` rounds a real to the buffer's real
+// format, clamps an integer to its integer format, and writes a bool. A cast to a real type rounds to
+// nearest even; real to integer rounds to nearest even, clamps, NaN gives 0; integers clamp; to bool
+// is `x != 0`. `round_f16(x)` rounds to a format and keeps the type.
+//
+// Expressions are trees of nodes in the kernel's arena; operands precede users. They are evaluated
+// where their statement stands, so sharing is written with `let`, and a `var` is read at its value
+// then. A tree is at most 100 deep. `and`, `or`, `select` are lazy: a load in a branch not taken does
+// not happen. Indices and loop bounds are i64 and never overflow, which the run-time sizes guarantee.
+//
+// Invariants (verify.h): a name is defined once in a kernel, before its use and inside its block, and
+// differs from symbols and buffers; types agree; only a `var` is assigned; a kernel loads what it
+// declares to read and stores what it declares to write; inputs are not written; nothing is read
+// before some kernel writes it. Arrays have constant sizes, so a kernel allocates nothing.
+//
+// There are no barriers and no threads here. Statements are produced by the lowering only, through
+// builder.h; text.h prints and parses them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/format.h"
+#include "view/poly.h"
+
+namespace tang::loop {
+
+enum class Type : uint8_t { f64, f32, i64, i32, boolean };
+
+inline bool is_real(Type t) { return t == Type::f64 || t == Type::f32; }
+inline bool is_integer(Type t) { return t == Type::i64 || t == Type::i32; }
+std::string_view name(Type type);  // "f64" … "bool"
+std::optional<Type> parse_type(std::string_view name);
+Type compute_type(Format format);  // the type an element of the format is read as
+
+enum class Op : uint8_t {
+  constant,  // bits
+  symbol,    // i64; id is a ParamId
+  local,     // a loop variable, let or var; id is a LocalId
+  load,      // buffer id, args[0] the index
+  element,   // array id (LocalId), args[0] the index
+  cast,      // args[0] to `type`
+  round,     // args[0] to `format`, type unchanged
+#define TANG_LOOP_OP(name, ...) name,
+#include "loop/ops.def"
+};
+
+enum class OpForm : uint8_t { leaf, infix, prefix, call };
+enum class OpRule : uint8_t { leaf, real, number, compare, logic, select };
+
+struct OpInfo {
+  std::string_view name;      // "add"
+  int arity = 0;
+  std::string_view spelling;  // "+"
+  OpForm form = OpForm::leaf;
+  OpRule rule = OpRule::leaf;
+};
+const OpInfo& info(Op op);
+std::optional<Op> parse_call(std::string_view spelling);  // an operation with form `call`
+
+enum class BufferId : uint32_t {};
+enum class LocalId : uint32_t {};
+constexpr uint32_t index(BufferId id) { return static_cast<uint32_t>(id); }
+constexpr uint32_t index(LocalId id) { return static_cast<uint32_t>(id); }
+
+// A node of a kernel's expression arena. Made by the builder or the parser only.
+struct Value {
+  uint32_t id = UINT32_MAX;
+  friend bool operator==(Value, Value) = default;
+};
+
+struct Node {
+  Op op = Op::constant;
+  Type type = Type::f32;
+  Format format = Format::f32;  // of round
+  uint16_t depth = 1;
+  uint32_t size = 1;  // nodes of the printed tree, saturating
+  uint32_t id = 0;    // symbol, local, load, element
+  uint64_t bits = 0;  // constant: the value's bits, in the low half for 32-bit types
+  Value args[3];
+};
+
+inline constexpr int max_depth = 100;
+inline constexpr uint32_t max_tree = 20000;
+inline constexpr int64_t max_array_bytes = 256 * 1024;  // all arrays of a kernel together
+
+// Constants by value. A NaN becomes the one positive quiet NaN of its type.
+// An i32 constant keeps its value sign-extended to 64 bits.
+uint64_t real_bits(Type type, double value);
+double real_value(const Node& constant);
+int64_t integer_value(const Node& constant);
+
+enum class LocalKind : uint8_t { loop, let, var, array };
+
+struct Local {
+  std::string name;
+  LocalKind kind = LocalKind::let;
+  Type type = Type::i64;
+  int64_t count = 0;  // of an array: elements
+};
+
+// vector: iterations are independent (no iteration touches memory that another writes).
+enum class Hint : uint8_t { none, vector, unroll };
+
+enum class StmtKind : uint8_t {
+  for_,     // local in a .. b (exclusive) step `step` > 0; opens a body
+  if_,      // a; opens a body
+  end,      // closes the innermost open body
+  let,      // local = a
+  var,      // local = a
+  array,    // local, elements undefined
+  assign,   // var local = a
+  set,      // array local[a] = b
+  store,    // buffer[a] = b
+  comment,  // comments[text]
+};
+
+struct Stmt {
+  StmtKind kind = StmtKind::end;
+  Hint hint = Hint::none;
+  LocalId local{};
+  BufferId buffer{};
+  uint32_t text = 0;
+  int line = 0;  // of the text it was parsed from; 0 if built
+  int64_t step = 1;
+  Value a, b;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<BufferId> reads, writes;  // ascending
+  std::vector<Node> nodes;
+  std::vector<Local> locals;
+  std::vector<std::string> comments;
+  std::vector<Stmt> body;
+
+  const Node& operator[](Value v) const { return nodes[v.id]; }
+  const Local& operator[](LocalId id) const { return locals[index(id)]; }
+};
+
+enum class Role : uint8_t { input, output, workspace };
+std::string_view name(Role role);
+
+struct Buffer {
+  std::string name;
+  Format format = Format::f32;  // any format but the block formats
+  Poly count;                   // elements
+  Role role = Role::workspace;
+  std::optional<BufferId> into;  // of an output: the input whose memory it takes
+};
+
+struct Program {
+  std::vector<std::string> symbols;  // by ParamId
+  std::vector<Buffer> buffers;       // by BufferId
+  std::vector<Poly> nonnegative;     // extents: a run with one below 0 is refused
+  std::vector<Kernel> kernels;       // in launch order
+
+  const Buffer& operator[](BufferId id) const { return buffers[index(id)]; }
+  std::optional<BufferId> find_buffer(std::string_view name) const;
+  std::optional<size_t> find_kernel(std::string_view name) const;
+  // The order of tang_run's `buffers`: inputs in program order, then outputs.
+  std::vector<BufferId> arguments() const;
+  // The buffer that owns the memory of `id`: the input of an `into` output, otherwise itself.
+  BufferId storage(BufferId id) const;
+};
+
+}  // namespace tang::loop
+
+namespace tang {
+using LoopProgram = loop::Program;
+}

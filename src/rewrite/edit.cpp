@@ -1,0 +1,103 @@
+#include "rewrite/edit.h"
+
+#include <algorithm>
+
+#include "ir/monoids.h"
+
+namespace tang {
+
+void remove_dead(Graph& g) {
+  std::vector<char> needed(g.tensors.size(), 0);
+  std::vector<TensorId> stack;
+  const auto need = [&](TensorId t) {
+    if (needed[index(t)]) return;
+    needed[index(t)] = 1;
+    stack.push_back(t);
+  };
+  for (const Output& o : g.outputs) {
+    need(o.tensor);
+    if (o.into != TensorId::none) need(o.into);
+  }
+  std::vector<char> live(g.nodes.size(), 0);
+  while (!stack.empty()) {
+    const NodeId id = g[stack.back()].node;
+    stack.pop_back();
+    if (id == NodeId::none || live[index(id)]) continue;
+    live[index(id)] = 1;
+    for (TensorId t : tensors_read(g, g[id])) need(t);
+  }
+  for (size_t k = 0; k < g.nodes.size(); ++k) {
+    Node& n = g.nodes[k];
+    n.alive = n.alive && live[k];
+    if (n.alive && !n.gradient)
+      std::erase_if(n.targets, [&](const Target& t) { return !needed[index(t.tensor)]; });
+  }
+}
+
+void replace_leaves(Graph& g, Node& n, const std::function<std::optional<ExprId>(LeafId)>& leaf) {
+  map_exprs(n, [&](ExprId e) { return substitute_leaves(g, e, leaf); });
+}
+
+bool is_state(const Graph& g, ExprId e, uint32_t number) {
+  const ExprNode& n = g.pool[e];
+  return n.op == Op::var && g.leaf(n.variable()).what == Leaf::What::state &&
+         g.leaf(n.variable()).number == number;
+}
+
+bool is_sum_fold(Graph& g, const Node& n) {
+  return n.folds.size() == 1 && !n.scan && !n.gradient && n.folds[0].args.size() == 1 &&
+         g.pool[n.folds[0].args[0]].kind == Kind::real && facts(g, n.folds[0].monoid).sum;
+}
+
+std::vector<TensorId> tensors_in(const Graph& g, ExprId e) {
+  std::vector<TensorId> result;
+  for (LeafId l : leaves_of(g, e))
+    if (g.leaf(l).what == Leaf::What::read) result.push_back(g.leaf(l).tensor);
+  return result;
+}
+
+bool reaches(const Graph& g, const std::vector<TensorId>& from, const std::set<TensorId>& targets) {
+  std::set<TensorId> seen;
+  std::vector<TensorId> stack = from;
+  while (!stack.empty()) {
+    const TensorId t = stack.back();
+    stack.pop_back();
+    if (!seen.insert(t).second) continue;
+    if (targets.contains(t)) return true;
+    if (const NodeId id = g[t].node; id != NodeId::none)
+      for (TensorId operand : tensors_read(g, g[id])) stack.push_back(operand);
+  }
+  return false;
+}
+
+bool is_identity_read(const Leaf& leaf, const std::vector<DimId>& points) {
+  if (leaf.what != Leaf::What::read || leaf.guarded || leaf.forms.size() != points.size()) return false;
+  for (size_t k = 0; k < points.size(); ++k)
+    if (leaf.forms[k].as_pick() != points[k]) return false;
+  return true;
+}
+
+bool contains(const std::vector<DimId>& dims, DimId d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+std::string join_names(const Graph& g, const std::vector<NodeId>& nodes) {
+  std::string s;
+  for (NodeId id : nodes) s += (s.empty() ? "" : ", ") + g[g[id].targets[0].tensor].name;
+  return s;
+}
+
+double estimated(const Graph& g, DimId d) {
+  const auto value = g.extent(d).constant();
+  return value ? static_cast<double>(*value) : 4096.0;
+}
+
+DimMap renaming(std::vector<DimId> from, std::vector<DimId> to) {
+  return [from = std::move(from), to = std::move(to)](DimId d) -> std::optional<Form> {
+    for (size_t k = 0; k < from.size(); ++k)
+      if (from[k] == d) return Form::coordinate(to[k]);
+    return std::nullopt;
+  };
+}
+
+}  // namespace tang

@@ -1,0 +1,99 @@
+// 5.7 hoist_invariant_factors: factors free of the reduced coordinates leave a sum.
+//
+//   sum[d](q[i, d] * k[j, d] * 0.125)  =  sum[d](q[i, d] * k[j, d]) * 0.125
+//
+// One rounding instead of one per term (class R). The factor must be finite: an infinite factor over
+// an empty sum would be inf * 0.
+#include <algorithm>
+
+#include "rewrite/edit.h"
+
+namespace tang {
+
+namespace {
+
+struct Factors {
+  std::vector<ExprId> multiply;
+  std::vector<ExprId> divide;
+};
+
+bool is_free(const Graph& g, ExprId e, const std::vector<DimId>& reduce) {
+  const std::vector<DimId> dims = dims_of(g, e);
+  return std::none_of(dims.begin(), dims.end(), [&](DimId d) { return contains(reduce, d); });
+}
+
+// Splits a product into invariant factors and the rest, following mul, quot and neg from the root.
+ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Factors& out) {
+  Graph& g = rw.g;
+  struct Item {
+    ExprId e;
+    bool divided;
+  };
+  std::vector<Item> stack = {{root, false}};
+  std::vector<ExprId> multiply, divide;
+  while (!stack.empty()) {
+    const Item item = stack.back();
+    stack.pop_back();
+    const ExprNode n = g.pool[item.e];
+    if (n.kind == Kind::real && is_free(g, item.e, reduce)) {
+      (item.divided ? out.divide : out.multiply).push_back(item.e);
+    } else if (n.op == Op::mul) {
+      stack.push_back({n.args[1], item.divided});
+      stack.push_back({n.args[0], item.divided});
+    } else if (n.op == Op::quot) {
+      stack.push_back({n.args[1], !item.divided});
+      stack.push_back({n.args[0], item.divided});
+    } else if (n.op == Op::neg) {
+      out.multiply.push_back(g.pool.real(-1));
+      stack.push_back({n.args[0], item.divided});
+    } else {
+      (item.divided ? divide : multiply).push_back(item.e);
+    }
+  }
+  ExprId rest = g.pool.real(1);
+  bool first = true;
+  for (ExprId e : multiply) {
+    rest = first ? e : g.make(Op::mul, rest, e);
+    first = false;
+  }
+  for (ExprId e : divide) rest = g.make(Op::quot, rest, e);
+  return rest;
+}
+
+bool hoist_from(Rewriting& rw, NodeId id) {
+  Graph& g = rw.g;
+  const Node old = g[id];
+  Factors found;
+  const ExprId rest = split(rw, old.folds[0].args[0], old.reduce, found);
+  std::erase_if(found.multiply, [&](ExprId e) { return g.pool.is_number(e, 1); });
+  if (found.multiply.empty() && found.divide.empty()) return false;
+  if (g.pool[rest].kind != Kind::real) return false;
+  const auto before = rw.texts({id});
+  Node n = old;
+  n.folds[0].args[0] = rw.simplify(rest);
+  const ExprId state = g.state(0, Kind::real);
+  ExprId scaled = state;
+  for (ExprId e : found.multiply) scaled = g.make(Op::mul, scaled, e);
+  for (ExprId e : found.divide) scaled = g.make(Op::quot, scaled, e);
+  const uint32_t state_leaf = g.pool[state].variable();
+  for (Target& t : n.targets)
+    t.value = rw.simplify(substitute_leaves(g, t.value, [&](LeafId l) {
+      return l == state_leaf ? std::optional(scaled) : std::nullopt;
+    }));
+  g[id] = n;
+  rw.fired("hoist_invariant_factors", "hoist_sum", "out of " + rw.name(id), before, {id});
+  return true;
+}
+
+}  // namespace
+
+bool hoist_invariant_factors(Rewriting& rw) {
+  bool any = false;
+  for (NodeId id : rw.g.order()) {
+    const Node& n = rw.g[id];
+    if (!n.is_map() && is_sum_fold(rw.g, n)) any |= hoist_from(rw, id);
+  }
+  return any;
+}
+
+}  // namespace tang

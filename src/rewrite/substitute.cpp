@@ -1,0 +1,249 @@
+// 5.2 substitute_maps: a map is a pure function of what it reads, so its body replaces reads of it,
+// with composed views. All consumers take it or none; the cost rule is algebra.md 11.11.
+//
+//   t[i] = exp(x[i]);  y[i] = sum[j](t[i + j] * w[j])   =   y[i] = sum[j](exp(x[i + j]) * w[j])
+//
+// A guarded read of T becomes select(G ? b : fill), G the bounds of T; the select is left out when
+// one guarded read carries the same bounds and turns the fill into the fill.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/expand.h"
+#include "ir/guards.h"
+#include "ir/print.h"
+#include "ir/softmax.h"
+#include "rewrite/edit.h"
+
+namespace tang {
+
+namespace {
+
+constexpr int max_operations = 500;
+constexpr int64_t max_tree = 10000;
+constexpr double tile = 128;       // coordinates are staged in tiles of this many points
+constexpr double balance = 8;      // operations per byte
+
+class Substitution {
+ public:
+  explicit Substitution(Rewriting& rw) : rw(rw), g(rw.g) {}
+
+  bool run() {
+    find_softmax_maps();
+    readers_ = g.readers();
+    bool any = false;
+    for (NodeId id : g.order()) any |= try_map(id);
+    remove_dead(g);
+    return any;
+  }
+
+ private:
+  // Maps between a max, its weights and their sums: they always substitute, or 5.5 could not match.
+  void find_softmax_maps() {
+    const std::vector<MaxFold> maxima = max_folds(g);
+    if (maxima.empty()) return;
+    for (NodeId id : g.order()) {
+      const Node n = g[id];
+      std::vector<DimId> coordinates = n.points;
+      coordinates.insert(coordinates.end(), n.reduce.begin(), n.reduce.end());
+      std::vector<ExprId> exprs;
+      for_each_expr(n, [&](ExprId e) { exprs.push_back(e); });
+      for (ExprId e : exprs) mark_weights(maxima, e, coordinates);
+    }
+  }
+
+  void mark_weights(const std::vector<MaxFold>& maxima, ExprId e, const std::vector<DimId>& at) {
+    const ExprId seen = expand_maps(g, e);
+    for (ExprId id : g.pool.reachable(seen)) {
+      if (g.pool[id].op != Op::exp) continue;
+      const auto w = match_weight(g, rw.canon, maxima, g.pool[id].args[0], at);
+      if (!w) continue;
+      mark_maps(tensors_in(g, e));
+      mark_maps(tensors_in(g, w->max.score));
+    }
+  }
+
+  void mark_maps(std::vector<TensorId> stack) {
+    while (!stack.empty()) {
+      const TensorId t = stack.back();
+      stack.pop_back();
+      const NodeId id = g[t].node;
+      if (id == NodeId::none || !g[id].is_map() || !softmax_maps_.insert(t).second) continue;
+      for (TensorId operand : tensors_read(g, g[id])) stack.push_back(operand);
+    }
+  }
+
+  bool try_map(NodeId id) {
+    if (!g[id].alive || !g[id].is_map() || g[id].targets.size() != 1) return false;
+    const TensorId t = g[id].targets[0].tensor;
+    std::vector<NodeId> consumers;
+    for (NodeId c : readers_[index(t)])
+      if (g[c].alive && c != id) consumers.push_back(c);
+    if (consumers.empty()) return false;
+    if (const auto reason = refuse(id, t, consumers)) {
+      rw.missed("substitute_maps", id, *reason);
+      return false;
+    }
+    apply(id, t, consumers);
+    return true;
+  }
+
+  std::optional<std::string> refuse(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
+    const ExprId body = g[id].targets[0].value;
+    const int operations = operation_count(g.pool, body);
+    for (NodeId c : consumers) {
+      if (g[c].gradient) return "`" + rw.name(c) + "` differentiates it";
+      if (const auto reason = refuse_reads(t, c)) return reason;
+      int consumer_operations = 0;
+      int64_t tree = 0;
+      for_each_expr(g[c], [&](ExprId e) {
+        consumer_operations = std::max(consumer_operations, operation_count(g.pool, e));
+        tree = std::max(tree, tree_size(g.pool, e, max_tree));
+      });
+      if (operations + consumer_operations > max_operations ||
+          tree * tree_size(g.pool, body, max_tree) > max_tree * max_tree / 100 ||
+          tree + tree_size(g.pool, body, max_tree) > max_tree)
+        return "the body in `" + rw.name(c) + "` would exceed 500 operations";
+    }
+    if (softmax_maps_.contains(t)) return std::nullopt;
+    return too_costly(id, t, consumers);
+  }
+
+  std::optional<std::string> refuse_reads(TensorId t, NodeId c) {
+    for (LeafId l : leaves_of(g, g[c])) {
+      for (const Form& f : g.leaf(l).forms)
+        for (const Form::Gather& x : f.gathers)
+          if (g.leaf(x.leaf).tensor == t) return "`" + rw.name(c) + "` gathers through it";
+      const Leaf leaf = g.leaf(l);
+      if (leaf.what == Leaf::What::read && leaf.tensor == t && !map_body_at(g, t, leaf.forms))
+        return "an index would be gathered through a gather in `" + rw.name(c) + "`";
+    }
+    for (const Guard& guard : g[c].guards)
+      for (const Form::Gather& x : guard.form.gathers)
+        if (g.leaf(x.leaf).tensor == t) return "a condition of `" + rw.name(c) + "` gathers through it";
+    return std::nullopt;
+  }
+
+  // rho: evaluations of the body after, over before; rho_s the same after staging in tiles.
+  std::optional<std::string> too_costly(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
+    double rho = g.is_output(t) ? 1 : 0, staged = rho;
+    for (NodeId c : consumers)
+      for_each_expr(g[c], [&](ExprId e) {
+        const std::vector<DimId> around = dims_of(g, e);
+        for (LeafId l : g.pool.variables(e)) {
+          const Leaf& leaf = g.leaf(l);
+          if (leaf.what != Leaf::What::read || leaf.tensor != t) continue;
+          double times = 1, tiles = 1;
+          for (DimId d : around) {
+            const bool viewed = std::any_of(leaf.forms.begin(), leaf.forms.end(),
+                                            [d](const Form& f) { return f.mentions(d); });
+            if (viewed) continue;
+            times *= estimated(g, d);
+            tiles *= std::ceil(estimated(g, d) / tile);
+          }
+          rho += times;
+          staged += tiles;
+        }
+      });
+    const int body_cost = cost(g.pool, g[id].targets[0].value);
+    const double bytes = 8;  // one f32 written and one read for each element
+    if (rho <= 1 || body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes) return std::nullopt;
+    return "recomputing it costs more than storing it (" + std::to_string(body_cost) +
+           " operations, evaluated " + std::to_string(static_cast<int64_t>(staged)) + " times per tile)";
+  }
+
+  void apply(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
+    const auto before = rw.texts(touched(id, consumers));
+    std::set<std::string> laws;
+    for (NodeId c : consumers) {
+      laws.insert(g[c].folds.empty() ? "fuse_map_map" : "fuse_map_reduce");
+      Node n = g[c];
+      map_exprs(n, [&](ExprId e) { return rw.simplify(replaced(e, t, laws)); });
+      g[c] = n;
+    }
+    for (TensorId operand : tensors_read(g, g[id]))
+      for (NodeId c : consumers) add_reader(operand, c);
+    const std::string into = join_names(g, consumers);
+    if (!g.is_output(t)) g[id].alive = false;
+    std::string law;
+    for (const std::string& l : laws) law += (law.empty() ? "" : ", ") + l;
+    rw.fired("substitute_maps", law, g[t].name + " into " + into, before, consumers);
+  }
+
+  static std::vector<NodeId> touched(NodeId id, const std::vector<NodeId>& consumers) {
+    std::vector<NodeId> all = {id};
+    all.insert(all.end(), consumers.begin(), consumers.end());
+    return all;
+  }
+
+  void add_reader(TensorId t, NodeId c) {
+    auto& list = readers_[index(t)];
+    if (std::find(list.begin(), list.end(), c) == list.end()) list.push_back(c);
+  }
+
+  ExprId replaced(ExprId e, TensorId t, std::set<std::string>& laws) {
+    return substitute_leaves(g, e, [&](LeafId l) -> std::optional<ExprId> {
+      const Leaf leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.tensor != t) return std::nullopt;
+      const bool gathers = std::any_of(leaf.forms.begin(), leaf.forms.end(),
+                                       [](const Form& f) { return !f.is_affine(); });
+      if (gathers) laws.insert("fuse_gather_affine");
+      if (!leaf.guarded && !gathers) return map_body_at(g, t, leaf.forms);
+      if (leaf.guarded) laws.insert("fuse_guarded");
+      return guarded_body(t, leaf);
+    });
+  }
+
+  // The body read through bounds that may fail.
+  ExprId guarded_body(TensorId t, const Leaf& read) {
+    const ExprId body = *map_body_at(g, t, read.forms);
+    const std::vector<Guard> bounds = inside_bounds(g, t, read.forms);
+    const Value fill = read.fill().to(g[t].kind);
+    if (bounds.empty()) return body;
+    if (const auto direct = fill_passes_through(t, read, body, fill)) return *direct;
+    const ExprId inside = with_fill(body, Value::integer(0), read.guarded);
+    ExprId otherwise = g.pool.constant(fill);
+    if (g[t].format) otherwise = g.pool.constant(tang::apply(Op::cast, *g[t].format, fill, {}, {}, fill.kind));
+    return g.make(Op::select, condition_of(g, bounds), inside, otherwise);
+  }
+
+  // Every read of the body guarded, with this fill.
+  ExprId with_fill(ExprId body, const Value& fill, bool guarded) {
+    return substitute_leaves(g, body, [&](LeafId l) -> std::optional<ExprId> {
+      Leaf leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded) return std::nullopt;
+      const std::vector<Guard> bounds = inside_bounds(g, leaf.tensor, leaf.forms);
+      if (bounds.empty()) return std::nullopt;
+      leaf.guarded = guarded || std::all_of(leaf.forms.begin(), leaf.forms.end(),
+                                            [](const Form& f) { return f.is_affine(); });
+      leaf.set_fill(fill.to(leaf.kind));
+      return g.variable(leaf);
+    });
+  }
+
+  // When the body reads one tensor with exactly T's bounds and turns the fill into the fill.
+  std::optional<ExprId> fill_passes_through(TensorId t, const Leaf& read, ExprId body, const Value& fill) {
+    const std::vector<uint32_t> variables = g.pool.variables(body);
+    if (variables.size() != 1) return std::nullopt;
+    const Leaf inner = g.leaf(variables[0]);
+    if (inner.what != Leaf::What::read || inner.guarded) return std::nullopt;
+    if (inside_bounds(g, inner.tensor, inner.forms) != inside_bounds(g, t, read.forms))
+      return std::nullopt;
+    const Value inner_fill = fill.to(inner.kind);
+    const Value through = evaluate(g.pool, body, [&](uint32_t) { return inner_fill; });
+    if (!same_bits(through.to(fill.kind), fill)) return std::nullopt;
+    return with_fill(body, inner_fill, read.guarded);
+  }
+
+  Rewriting& rw;
+  Graph& g;
+  std::set<TensorId> softmax_maps_;
+  std::vector<std::vector<NodeId>> readers_;
+};
+
+}  // namespace
+
+bool substitute_maps(Rewriting& rw) {
+  return Substitution(rw).run();
+}
+
+}  // namespace tang

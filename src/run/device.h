@@ -1,0 +1,65 @@
+// Devices run loop programs.
+//
+// A device compiles a verified loop program into an Executable; the caller owns all memory. Buffers
+// are passed as pointers in the order of Program::arguments() (inputs, then outputs; an `into` output
+// repeats its input's pointer), sizes as the values of the program's symbols. Nothing here reads the
+// environment or prints: settings come in as options, and what the user should know goes out as
+// warnings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "loop/program.h"
+
+namespace tang {
+
+struct RunTimes {
+  double total_ms = 0;
+};
+
+// A compiled program. Thread-safe: runs share nothing but the buffers the caller passes.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  // Bytes of workspace at these sizes. E0701 for a size that is negative or too large.
+  virtual Result<int64_t> workspace_bytes(std::span<const int64_t> symbols) const = 0;
+
+  // Runs all kernels. `workspace` has workspace_bytes bytes, aligned to 64; null if that is 0.
+  virtual Result<RunTimes> run(std::span<void* const> buffers, std::span<const int64_t> symbols,
+                               void* workspace) const = 0;
+
+  // Runs one kernel; `buffers` holds a pointer for every buffer of the program by BufferId,
+  // workspace included (null where the kernel does not touch it). Gives milliseconds.
+  virtual Result<double> run_kernel(size_t kernel, std::span<void* const> buffers,
+                                    std::span<const int64_t> symbols) const = 0;
+
+  virtual const LoopProgram& program() const = 0;
+};
+
+struct CompileOptions {
+  std::string cache_dir;         // compiled objects by content; made if missing
+  bool use_cache = true;
+  std::string cc;                // a compiler by path or name; empty: cc, gcc or clang
+  std::string path = "/usr/local/bin:/usr/bin:/bin";  // where to look, colon-separated
+  std::string temp_dir = "/tmp";
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;
+
+  // Failures of the cache become warnings, one at most.
+  virtual Result<std::unique_ptr<Executable>> compile(const LoopProgram& program,
+                                                      const CompileOptions& options,
+                                                      Diagnostics& warnings) = 0;
+};
+
+}  // namespace tang

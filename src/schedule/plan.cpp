@@ -1,0 +1,305 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+#include "schedule/variance.h"
+
+namespace tang {
+
+namespace {
+
+double size_of(const Graph& g, const Poly& p, const PlanOptions& options) {
+  double total = 0;
+  for (const Poly::Term& t : p.terms()) {
+    auto product = static_cast<double>(t.coeff);
+    for (ParamId id : t.params)
+      product *= static_cast<double>(g[id].bound.value_or(options.unknown_extent));
+    total += product;
+  }
+  return total;
+}
+
+double volume_of(const Graph& g, const std::vector<DimId>& dims, const PlanOptions& options) {
+  double v = 1;
+  for (DimId d : dims) v *= size_of(g, g.extent(d), options);
+  return v;
+}
+
+double bytes_of(const Graph& g, TensorId t, const PlanOptions& options) {
+  const FormatInfo& f = info(g[t].storage());
+  const double bytes = f.bits > 0 ? f.bits / 8.0 : static_cast<double>(f.block_bytes) / f.block;
+  return size_of(g, volume(g[t].shape), options) * bytes;
+}
+
+// Why a node cannot be lowered yet; nullptr if it can.
+const char* unsupported(const Graph& g, const Node& n) {
+  if (n.gradient) return "gradients are";
+  if (n.scan) return "scans are";
+  for (const Fold& f : n.folds) {
+    if (f.entry || g[f.monoid].lift.size() != g[f.monoid].kinds.size()) return "`topk` is";
+  }
+  for (TensorId t : tensors_read(g, n))
+    if (is_block(g[t].storage())) return "block formats are";
+  return nullptr;
+}
+
+std::string name_of(const Graph& g, const Node& n) {
+  return n.targets.empty() ? std::string("kernel") : g[n.targets[0].tensor].name;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const PlanOptions& opts) : g(graph), options(opts) {}
+
+  Result<Schedule> run() {
+    find_needed();
+    for (NodeId id : order_)
+      if (const char* why = unsupported(g, g[id]))
+        return error("E0590", fmt::format("`{}`: {} not built yet", name_of(g, g[id]), why));
+    if (options.inline_contractions) choose_inlined();
+    Schedule s;
+    for (NodeId id : order_)
+      if (!inlined_.contains(id)) s.kernels.push_back(kernel(id));
+    place_outputs(g, s);
+    return s;
+  }
+
+ private:
+  // Nodes the outputs reach, in launch order.
+  void find_needed() {
+    std::set<NodeId> needed;
+    std::vector<TensorId> stack;
+    for (const Output& o : g.outputs) stack.push_back(o.tensor);
+    while (!stack.empty()) {
+      const NodeId id = g[stack.back()].node;
+      stack.pop_back();
+      if (id == NodeId::none || !needed.insert(id).second) continue;
+      for (TensorId t : tensors_read(g, g[id])) stack.push_back(t);
+    }
+    for (NodeId id : g.order())
+      if (needed.contains(id)) order_.push_back(id);
+  }
+
+  // Reads of `t` in the fold arguments of `n`; nullopt if it is read anywhere else.
+  std::optional<std::vector<LeafId>> argument_reads(const Node& n, TensorId t) const {
+    std::set<LeafId> in_args, elsewhere;
+    const auto collect = [&](ExprId e, std::set<LeafId>& into) {
+      const std::vector<uint32_t> direct = g.pool.variables(e);
+      for (LeafId l : leaves_of(g, e)) {
+        if (g.leaf(l).what != Leaf::What::read || g.leaf(l).tensor != t) continue;
+        const bool gathered = std::find(direct.begin(), direct.end(), l) == direct.end();
+        (gathered ? elsewhere : into).insert(l);
+      }
+    };
+    for (const Fold& f : n.folds)
+      for (ExprId e : f.args) collect(e, in_args);
+    for (const Target& target : n.targets) collect(target.value, elsewhere);
+    for (const Guard& guard : n.guards) {
+      if (guard.what == Guard::What::data) collect(guard.condition, elsewhere);
+      for (const Form::Gather& x : guard.form.gathers)
+        if (g.leaf(x.leaf).tensor == t) elsewhere.insert(x.leaf);
+    }
+    if (!elsewhere.empty()) return std::nullopt;
+    return std::vector<LeafId>(in_args.begin(), in_args.end());
+  }
+
+  // Evaluations of a read: the loops open where its coordinates are all known.
+  double evaluations(const Node& reader, LeafId leaf) const {
+    std::set<DimId> mentioned;
+    for (const Form& f : g.leaf(leaf).forms)
+      for (DimId d : dims_of(g, f)) mentioned.insert(d);
+    const std::vector<DimId> inner = invariant_points(reader, components(g, reader));
+    std::vector<DimId> open;
+    for (DimId p : reader.points)
+      if (!contains(inner, p) || mentioned.contains(p)) open.push_back(p);
+    size_t last = 0;
+    for (size_t k = 0; k < reader.reduce.size(); ++k)
+      if (mentioned.contains(reader.reduce[k])) last = k + 1;
+    open.insert(open.end(), reader.reduce.begin(), reader.reduce.begin() + static_cast<long>(last));
+    return volume_of(g, open, options);
+  }
+
+  bool inlinable(NodeId id, const std::vector<NodeId>& readers) const {
+    const Node& n = g[id];
+    if (n.folds.size() != 1 || n.targets.size() != 1 || readers.empty()) return false;
+    const TensorId t = n.targets[0].tensor;
+    if (g.is_output(t) || n.targets[0].points != n.points) return false;
+    for (TensorId read : tensors_read(g, n))
+      if (g[read].node != NodeId::none && inlined_.contains(g[read].node)) return false;
+    double ratio = 0;
+    for (NodeId r : readers) {
+      const auto reads = argument_reads(g[r], t);
+      if (!reads || reads->empty()) return false;
+      for (LeafId l : *reads) ratio += evaluations(g[r], l);
+    }
+    double largest = 0;
+    for (size_t k = 0; k < g.tensors.size(); ++k) {
+      const auto other = static_cast<TensorId>(k);
+      if (g[other].role == Role::input || g.is_output(other))
+        largest = std::max(largest, bytes_of(g, other, options));
+    }
+    const bool required = bytes_of(g, t, options) > largest;
+    bool known = true;
+    for (DimId d : n.reduce)
+      for (const Poly::Term& term : g.extent(d).terms())
+        for (ParamId p : term.params) known &= g[p].bound.has_value();
+    const double terms = volume_of(g, n.reduce, options);
+    if (known ? terms > static_cast<double>(options.longest_inline) : !required) return false;
+    ratio /= std::max(1.0, volume_of(g, n.points, options));
+    return required || ratio <= static_cast<double>(options.largest_ratio);
+  }
+
+  void choose_inlined() {
+    const auto readers = g.readers();
+    const std::set<NodeId> needed(order_.begin(), order_.end());
+    for (NodeId id : order_) {
+      std::vector<NodeId> users;
+      for (const Target& t : g[id].targets)
+        for (NodeId r : readers[index(t.tensor)])
+          if (needed.contains(r)) users.push_back(r);
+      if (inlinable(id, users)) inlined_.insert(id);
+    }
+  }
+
+  KernelPlan kernel(NodeId id) const {
+    const Node& n = g[id];
+    KernelPlan k;
+    k.node = id;
+    k.name = name_of(g, n);
+    k.contract = options.contract;
+    for (TensorId t : tensors_read(g, n)) {
+      const NodeId operand = g[t].node;
+      if (operand != NodeId::none && inlined_.contains(operand))
+        k.inlined.push_back({operand, options.vectorise ? nested_lanes(g[operand]) : 0});
+    }
+    const std::vector<Component> all = components(g, n);
+    if (!n.folds.empty()) k.inner = invariant_points(n, all);
+    for (DimId p : n.points)
+      if (!contains(k.inner, p)) k.outer.push_back(p);
+    const bool scalar_body = std::all_of(all.begin(), all.end(), [&](const Component& c) {
+      return std::none_of(k.inner.begin(), k.inner.end(),
+                          [&](DimId d) { return contains(c.varies, d); });
+    });
+    if (options.vectorise && !n.folds.empty() && !n.reduce.empty() && scalar_body) shape_loop(n, k);
+    return k;
+  }
+
+  std::vector<LeafId> plain_reads(const Node& n, bool inlined) const {
+    std::set<LeafId> result;
+    for (const Fold& f : n.folds)
+      for (ExprId e : f.args)
+        for (LeafId l : leaves_of(g, e)) {
+          if (g.leaf(l).what != Leaf::What::read) continue;
+          const NodeId operand = g[g.leaf(l).tensor].node;
+          const bool is_inlined = operand != NodeId::none && inlined_.contains(operand);
+          if (is_inlined == inlined) result.insert(l);
+        }
+    return {result.begin(), result.end()};
+  }
+
+  // How a read moves along d: 0 not at all, 1 by one element, 2 otherwise.
+  int motion(LeafId leaf, DimId d) const {
+    const Leaf& l = g.leaf(leaf);
+    const Form a = address(g[l.tensor].shape, l.forms);
+    for (const Form::Gather& x : a.gathers)
+      for (const Form& f : g.leaf(x.leaf).forms)
+        if (contains(dims_of(g, f), d)) return 2;
+    const Poly c = a.coefficient(d);
+    return c.is_zero() ? 0 : c == Poly(1) ? 1 : 2;
+  }
+
+  bool commutes(const Node& n) const {
+    return std::all_of(n.folds.begin(), n.folds.end(),
+                       [&](const Fold& f) { return g[f.monoid].commutative; });
+  }
+
+  // 16 lanes for long loops, 8 for shorter ones, none for very short ones.
+  int64_t lanes_for(DimId d) const {
+    const auto extent = g.extent(d).constant();
+    if (!extent || *extent >= 2 * options.lanes) return options.lanes;
+    return *extent >= options.lanes ? options.lanes / 2 : 0;
+  }
+
+  bool data_guarded(const Node& n, DimId d) const {
+    return std::any_of(n.guards.begin(), n.guards.end(), [&](const Guard& guard) {
+      return guard.what == Guard::What::data && contains(dims_of(g, guard), d);
+    });
+  }
+
+  int64_t nested_lanes(const Node& n) const {
+    if (n.reduce.empty() || !commutes(n) || data_guarded(n, n.reduce.back())) return 0;
+    return lanes_for(n.reduce.back());
+  }
+
+  bool mentioned(const std::vector<LeafId>& leaves, DimId d) const {
+    return std::any_of(leaves.begin(), leaves.end(), [&](LeafId l) { return motion(l, d) != 0; });
+  }
+
+  // Chooses lanes along the innermost reduce loop or a vector of points inside it.
+  void shape_loop(const Node& n, KernelPlan& k) const {
+    const DimId last = n.reduce.back();
+    const std::vector<LeafId> reads = plain_reads(n, false), nested = plain_reads(n, true);
+    const bool contiguous = std::all_of(reads.begin(), reads.end(),
+                                        [&](LeafId l) { return motion(l, last) < 2; });
+    const bool can_stride =
+        commutes(n) && lanes_for(last) > 0 && !mentioned(nested, last) && !data_guarded(n, last);
+    if (contiguous && can_stride) {
+      k.lanes = lanes_for(last);
+      return;
+    }
+    int best = 0;
+    for (DimId p : k.outer) {
+      const int score = vector_score(n, p, reads, nested);
+      if (score > best) {
+        best = score;
+        k.vector = p;
+      }
+    }
+    if (k.vector) {
+      k.block = block_for(*k.vector, nested.empty());
+      k.outer.erase(std::find(k.outer.begin(), k.outer.end(), *k.vector));
+    } else if (can_stride) {
+      k.lanes = lanes_for(last);
+    }
+  }
+
+  int vector_score(const Node& n, DimId p, const std::vector<LeafId>& reads,
+                   const std::vector<LeafId>& nested) const {
+    for (const Guard& guard : n.guards)
+      if (contains(dims_of(g, guard), p)) return 0;
+    const auto extent = g.extent(p).constant();
+    if ((extent && *extent < 4) || mentioned(nested, p)) return 0;
+    int score = 0;
+    for (LeafId l : reads) {
+      const int m = motion(l, p);
+      score += m == 1 ? 3 : m == 2 ? -4 : 0;
+    }
+    if (score > 0 && !n.targets.empty() && !n.targets[0].points.empty() &&
+        n.targets[0].points.back() == p)
+      ++score;
+    return score;
+  }
+
+  int64_t block_for(DimId p, bool plain) const {
+    const auto extent = g.extent(p).constant();
+    const int64_t limit = plain ? 2 * options.block : 16 * options.block;
+    if (extent && *extent <= limit) return *extent;
+    return plain ? options.block : 4 * options.block;
+  }
+
+  const Graph& g;
+  const PlanOptions& options;
+  std::vector<NodeId> order_;
+  std::set<NodeId> inlined_;
+};
+
+}  // namespace
+
+Result<Schedule> plan(const Graph& g, const PlanOptions& options) {
+  return Planner(g, options).run();
+}
+
+}  // namespace tang

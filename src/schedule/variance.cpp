@@ -1,0 +1,117 @@
+#include "schedule/variance.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tang {
+
+namespace {
+
+void add_dims(const Graph& g, const Form& form, std::set<DimId>& out) {
+  for (const Form::Term& t : form.terms) out.insert(t.dim);
+  // A gathered leaf is read through affine forms (algebra.md 2.2), or, after substitution, through
+  // forms that gather once more: the depth is bounded by the nesting of definitions inlined.
+  for (const Form::Gather& x : form.gathers)
+    for (const Form& inner : g.leaf(x.leaf).forms) add_dims(g, inner, out);
+}
+
+// Points of `n` among `dims`.
+std::vector<DimId> points_among(const Node& n, const std::set<DimId>& dims) {
+  std::vector<DimId> result;
+  for (DimId p : n.points)
+    if (dims.contains(p)) result.push_back(p);
+  return result;
+}
+
+struct Mentions {
+  std::set<uint32_t> arguments, states;
+};
+
+Mentions mentions(const Graph& g, ExprId e) {
+  Mentions m;
+  for (LeafId id : leaves_of(g, e)) {
+    const Leaf& l = g.leaf(id);
+    if (l.what == Leaf::What::argument) m.arguments.insert(l.number);
+    if (l.what == Leaf::What::left || l.what == Leaf::What::right) m.states.insert(l.number);
+  }
+  return m;
+}
+
+// Dims each component of one fold depends on: a fixed point over what its combine mentions.
+std::vector<std::set<DimId>> fold_dims(const Graph& g, const Fold& fold) {
+  const Monoid& m = g[fold.monoid];
+  std::vector<std::set<DimId>> dims(m.kinds.size());
+  for (size_t k = 0; k < m.lift.size(); ++k)
+    for (uint32_t a : mentions(g, m.lift[k]).arguments)
+      if (a < fold.args.size())
+        for (DimId d : dims_of(g, fold.args[a])) dims[k].insert(d);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t k = 0; k < m.combine.size(); ++k)
+      for (uint32_t other : mentions(g, m.combine[k]).states) {
+        const size_t before = dims[k].size();
+        dims[k].insert(dims[other].begin(), dims[other].end());
+        changed |= dims[k].size() != before;
+      }
+  }
+  return dims;
+}
+
+}  // namespace
+
+bool contains(const std::vector<DimId>& dims, DimId d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+std::vector<DimId> dims_of(const Graph& g, const Form& form) {
+  std::set<DimId> out;
+  add_dims(g, form, out);
+  return {out.begin(), out.end()};
+}
+
+std::vector<DimId> dims_of(const Graph& g, const Guard& guard) {
+  if (guard.what == Guard::What::data) return dims_of(g, guard.condition);
+  return dims_of(g, guard.form);
+}
+
+std::vector<Component> components(const Graph& g, const Node& n) {
+  std::set<DimId> guarded;
+  for (const Guard& guard : n.guards)
+    for (DimId d : dims_of(g, guard)) guarded.insert(d);
+  std::vector<Component> result;
+  for (size_t f = 0; f < n.folds.size(); ++f) {
+    std::vector<std::set<DimId>> dims = fold_dims(g, n.folds[f]);
+    for (size_t k = 0; k < dims.size(); ++k) {
+      dims[k].insert(guarded.begin(), guarded.end());
+      result.push_back({f, static_cast<uint32_t>(k), points_among(n, dims[k])});
+    }
+  }
+  return result;
+}
+
+std::vector<DimId> invariant_points(const Node& n, const std::vector<Component>& all) {
+  std::vector<DimId> result;
+  for (DimId p : n.points)
+    if (std::any_of(all.begin(), all.end(),
+                    [p](const Component& c) { return !contains(c.varies, p); }))
+      result.push_back(p);
+  return result;
+}
+
+Form address(const std::vector<Poly>& shape, const std::vector<Form>& forms) {
+  Form result;
+  Poly stride = 1;
+  for (size_t axis = forms.size(); axis-- > 0;) {
+    result = result + stride * forms[axis];
+    stride = stride * shape[axis];
+  }
+  return result;
+}
+
+Poly volume(const std::vector<Poly>& shape) {
+  Poly v = 1;
+  for (const Poly& p : shape) v = v * p;
+  return v;
+}
+
+}  // namespace tang
