@@ -16,8 +16,15 @@ namespace {
 
 // Binding strength in C, loosest first.
 enum Level {
-  level_select = 1, level_or, level_and, level_equal, level_less, level_sum, level_product,
-  level_unary, level_atom
+  level_select = 1,
+  level_or,
+  level_and,
+  level_equal,
+  level_less,
+  level_sum,
+  level_product,
+  level_unary,
+  level_atom
 };
 
 std::string real_constant(const Node& node) {
@@ -59,15 +66,22 @@ std::string_view c_type(Type type) {
 
 std::string_view c_storage(Format format) {
   switch (format) {
-    case Format::f64: return "double";
+    case Format::f64:
+      return "double";
     case Format::f32:
-    case Format::tf32: return "float";
+    case Format::tf32:
+      return "float";
     case Format::bf16:
-    case Format::f16: return "uint16_t";
-    case Format::i64: return "int64_t";
-    case Format::i32: return "int32_t";
-    case Format::i8: return "int8_t";
-    default: return "uint8_t";
+    case Format::f16:
+      return "uint16_t";
+    case Format::i64:
+      return "int64_t";
+    case Format::i32:
+      return "int32_t";
+    case Format::i8:
+      return "int8_t";
+    default:
+      return "uint8_t";
   }
 }
 
@@ -102,26 +116,38 @@ bool CExpr::is_infix(const Node& node, bool indexing) const {
 
 int CExpr::level(const Node& node, bool indexing) const {
   switch (node.op) {
-    case Op::constant: return starts_negative(node) ? level_unary : level_atom;
+    case Op::constant:
+      return starts_negative(node) ? level_unary : level_atom;
     case Op::cast:
       // Casts that need a function are atoms; see cast().
       return node.type == Type::boolean ? level_equal : level_unary;
     case Op::load:
       return kind(program_.buffers[node.id].format) == Kind::boolean ? level_equal : level_atom;
-    case Op::select: return level_select;
-    case Op::logical_or: return level_or;
-    case Op::logical_and: return level_and;
+    case Op::select:
+      return level_select;
+    case Op::logical_or:
+      return level_or;
+    case Op::logical_and:
+      return level_and;
     case Op::eq:
-    case Op::ne: return level_equal;
+    case Op::ne:
+      return level_equal;
     case Op::lt:
-    case Op::le: return level_less;
+    case Op::le:
+      return level_less;
     case Op::add:
-    case Op::sub: return is_infix(node, indexing) ? level_sum : level_atom;
-    case Op::mul: return is_infix(node, indexing) ? level_product : level_atom;
-    case Op::quot: return level_product;
-    case Op::neg: return is_infix(node, indexing) ? level_unary : level_atom;
-    case Op::logical_not: return level_unary;
-    default: return level_atom;
+    case Op::sub:
+      return is_infix(node, indexing) ? level_sum : level_atom;
+    case Op::mul:
+      return is_infix(node, indexing) ? level_product : level_atom;
+    case Op::quot:
+      return level_product;
+    case Op::neg:
+      return is_infix(node, indexing) ? level_unary : level_atom;
+    case Op::logical_not:
+      return level_unary;
+    default:
+      return level_atom;
   }
 }
 
@@ -148,11 +174,15 @@ std::string CExpr::load(const Node& node) const {
     case Format::f16:
     case Format::bf16:
     case Format::f8e4m3:
-    case Format::f8e5m2: return fmt::format("tang_load_{}({}[{}])", name(format), base, at);
+    case Format::f8e5m2:
+      return fmt::format("tang_load_{}({}[{}])", name(format), base, at);
     case Format::i4:
-    case Format::u4: return fmt::format("tang_load_{}({}, {})", name(format), base, at);
-    case Format::boolean: return fmt::format("{}[{}] != 0", base, at);
-    default: return fmt::format("{}[{}]", base, at);
+    case Format::u4:
+      return fmt::format("tang_load_{}({}, {})", name(format), base, at);
+    case Format::boolean:
+      return fmt::format("{}[{}] != 0", base, at);
+    default:
+      return fmt::format("{}[{}]", base, at);
   }
 }
 
@@ -179,24 +209,33 @@ std::string CExpr::infix(const Node& node, bool indexing, int strength) const {
 
 std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
   switch (node.op) {
-    case Op::constant: return constant(node);
-    case Op::symbol: return symbols_[node.id];
-    case Op::local: return locals_[node.id];
-    case Op::load: return load(node);
-    case Op::element: return fmt::format("{}[{}]", locals_[node.id], index(node.args[0]));
-    case Op::cast: return cast(node);
+    case Op::constant:
+      return constant(node);
+    case Op::symbol:
+      return symbols_[node.id];
+    case Op::local:
+      return locals_[node.id];
+    case Op::load:
+      return load(node);
+    case Op::element:
+      return fmt::format("{}[{}]", locals_[node.id], index(node.args[0]));
+    case Op::cast:
+      return cast(node);
     case Op::round:
       return call(fmt::format("tang_round_{}_{}", name(node.format), name(node.type)), node);
-    case Op::logical_not: return "!" + print(node.args[0], false, level_unary);
+    case Op::logical_not:
+      return "!" + print(node.args[0], false, level_unary);
     case Op::select:
       return fmt::format("{} ? {} : {}", print(node.args[0], false, level_or),
                          print(node.args[1], indexing, level_select),
                          print(node.args[2], indexing, level_select));
-    case Op::fma: return call(fmt::format("TANG_FMA_{}", name(node.type)), node);
+    case Op::fma:
+      return call(fmt::format("TANG_FMA_{}", name(node.type)), node);
     case Op::neg:
       if (is_infix(node, indexing)) return "-" + print(node.args[0], indexing, level_atom);
       break;
-    default: break;
+    default:
+      break;
   }
   if (is_infix(node, indexing)) {
     const bool arithmetic = strength == level_sum || strength == level_product;
@@ -219,7 +258,8 @@ std::string CExpr::store(loop::BufferId id, Value at, Value v) const {
       if (type == Type::f64) text = "(float)" + print(v, false, level_unary);
       break;
     case Format::f64:
-    case Format::i64: break;
+    case Format::i64:
+      break;
     case Format::i32:
       if (type == Type::i64) text = fmt::format("tang_cast_i64_i32({})", text);
       break;
@@ -228,8 +268,12 @@ std::string CExpr::store(loop::BufferId id, Value at, Value v) const {
       text = fmt::format("({})tang_round_{}_{}({})", c_storage(format), name(format), name(type),
                          text);
       break;
-    case Format::boolean: text = "(uint8_t)" + print(v, false, level_unary); break;
-    default: text = fmt::format("tang_store_{}_{}({})", name(format), name(type), text); break;
+    case Format::boolean:
+      text = "(uint8_t)" + print(v, false, level_unary);
+      break;
+    default:
+      text = fmt::format("tang_store_{}_{}({})", name(format), name(type), text);
+      break;
   }
   return fmt::format("{}[{}] = {};", base, index(at), text);
 }

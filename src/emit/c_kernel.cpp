@@ -106,20 +106,26 @@ void KernelWriter::loop(const Stmt& s) {
   }
   if (s.hint == Hint::vector) out_.line("TANG_VECTOR");
   if (s.hint == Hint::unroll) out_.line("TANG_UNROLL");
-  const std::string step = s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
+  const std::string step =
+      s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
   out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, expr_.index(s.a), v, end, step));
 }
 
 void KernelWriter::statement(const Stmt& s) {
   switch (s.kind) {
-    case StmtKind::for_: loop(s); break;
-    case StmtKind::if_: out_.open(fmt::format("if ({})", expr_.value(s.a))); break;
-    case StmtKind::end: out_.close(); break;
+    case StmtKind::for_:
+      loop(s);
+      break;
+    case StmtKind::if_:
+      out_.open(fmt::format("if ({})", expr_.value(s.a)));
+      break;
+    case StmtKind::end:
+      out_.close();
+      break;
     case StmtKind::let:
     case StmtKind::var:
       out_.line(fmt::format("{}{} {} = {};", s.kind == StmtKind::let ? "const " : "",
-                            c_type(kernel_[s.local].type), expr_.local(s.local),
-                            expr_.value(s.a)));
+                            c_type(kernel_[s.local].type), expr_.local(s.local), expr_.value(s.a)));
       break;
     case StmtKind::array:
       out_.line(fmt::format("_Alignas(64) {} {}[{}];", c_type(kernel_[s.local].type),
@@ -129,10 +135,12 @@ void KernelWriter::statement(const Stmt& s) {
       out_.line(fmt::format("{} = {};", expr_.local(s.local), expr_.value(s.a)));
       break;
     case StmtKind::set:
-      out_.line(fmt::format("{}[{}] = {};", expr_.local(s.local), expr_.index(s.a),
-                            expr_.value(s.b)));
+      out_.line(
+          fmt::format("{}[{}] = {};", expr_.local(s.local), expr_.index(s.a), expr_.value(s.b)));
       break;
-    case StmtKind::store: out_.line(expr_.store(s.buffer, s.a, s.b)); break;
+    case StmtKind::store:
+      out_.line(expr_.store(s.buffer, s.a, s.b));
+      break;
     case StmtKind::comment: {
       std::string text = kernel_.comments[s.text];
       std::erase(text, '\\');  // would continue the comment on the next line

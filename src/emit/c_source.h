@@ -4,9 +4,9 @@
 //     int tang_run(void *const *buffers, const int64_t *symbols, void *workspace);
 //     size_t tang_workspace(const int64_t *symbols);
 // buffers: inputs, then outputs, in program order, an `into` output repeating its input's pointer.
-// tang_run gives 0, or 2 for a size that is negative or too large, or no workspace where one is needed; it
-// allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace` (best
-// aligned to 64), SIZE_MAX for a wrong size.
+// tang_run gives 0, or 2 for a size that is negative or too large, or no workspace where one is
+// needed; it allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace`
+// (best aligned to 64), SIZE_MAX for a wrong size.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ struct CSourceOptions {
 // The text is the same for the same program. The program must be verified.
 std::string c_source(const LoopProgram& program, const CSourceOptions& options = {});
 
-// manifest.json of `tang emit` (language.md "Emission"): the buffers in argument order, the symbols,
-// and the kernels with bindings, grid and limits. `file` is the source's name.
+// manifest.json of `tang emit` (language.md "Emission"): the buffers in argument order, the
+// symbols, and the kernels with bindings, grid and limits. `file` is the source's name.
 nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file);
 
 }  // namespace tang

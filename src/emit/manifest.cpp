@@ -61,10 +61,15 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
                        {"grid", {1, 1, 1}},
                        {"limits", Json::object()}});
   }
-  return {{"schema", 1},       {"target", "c"},           {"files", {file}},
-          {"entry", "tang_run"}, {"workspace_entry", "tang_workspace"},
-          {"buffers", buffers},  {"symbols", program.symbols},
-          {"workspace", workspace}, {"kernels", kernels}};
+  return {{"schema", 1},
+          {"target", "c"},
+          {"files", {file}},
+          {"entry", "tang_run"},
+          {"workspace_entry", "tang_workspace"},
+          {"buffers", buffers},
+          {"symbols", program.symbols},
+          {"workspace", workspace},
+          {"kernels", kernels}};
 }
 
 }  // namespace tang

@@ -1,10 +1,10 @@
 // Where workspace buffers lie. Sizes may hold symbols, so offsets are sums of whole buffers.
 //
-// A buffer lives from the first kernel that touches it to the last. Buffers whose lives overlap must
-// not share bytes. In launch order each buffer takes the first place that is proved free for all
-// values of the symbols; a place is 0 or the end of a buffer it conflicts with. An offset is a
-// constant plus how often each buffer's size, rounded up to 64 bytes, is counted: so it is evaluated
-// when the symbols are known, and "a ends before b begins" is proved by comparing counts.
+// A buffer lives from the first kernel that touches it to the last. Buffers whose lives overlap
+// must not share bytes. In launch order each buffer takes the first place that is proved free for
+// all values of the symbols; a place is 0 or the end of a buffer it conflicts with. An offset is a
+// constant plus how often each buffer's size, rounded up to 64 bytes, is counted: so it is
+// evaluated when the symbols are known, and "a ends before b begins" is proved by comparing counts.
 #pragma once
 
 #include <cstdint>

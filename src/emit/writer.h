@@ -8,9 +8,7 @@ namespace tang {
 
 class Writer {
  public:
-  void line(std::string_view text) {
-    text_.append(depth_ * 2, ' ').append(text).push_back('\n');
-  }
+  void line(std::string_view text) { text_.append(depth_ * 2, ' ').append(text).push_back('\n'); }
   void blank() { text_.push_back('\n'); }
   void raw(std::string_view text) { text_.append(text); }
   void open(std::string_view text) {

@@ -14,7 +14,8 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 double difference(double want, double got) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : infinite;
+  if (std::isnan(want) || std::isnan(got))
+    return std::isnan(want) && std::isnan(got) ? 0 : infinite;
   if (want == got) return 0;
   if (std::isinf(want) || std::isinf(got)) return infinite;
   return std::abs(got - want);

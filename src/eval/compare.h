@@ -12,9 +12,9 @@
 namespace tang {
 
 struct Comparison {
-  double error = 0;      // infinite for a NaN or infinity at the wrong place
-  bool exact = false;    // integers and bools: no tolerance applies
-  int64_t worst = -1;    // flat index of the largest error; -1 if nothing was compared
+  double error = 0;    // infinite for a NaN or infinity at the wrong place
+  bool exact = false;  // integers and bools: no tolerance applies
+  int64_t worst = -1;  // flat index of the largest error; -1 if nothing was compared
   Value got;
   Value want;
   int64_t compared = 0;  // elements

@@ -67,7 +67,8 @@ Demand::Demand(const Program& p, const Known& known, bool whole_indices,
 PointSet& Demand::set_of(const ReadPlan& plan) {
   const auto it = needed_.find(plan.tensor);
   if (it != needed_.end()) return it->second;
-  return needed_.emplace(plan.tensor, PointSet(element_count(plan.shape).value_or(0))).first->second;
+  return needed_.emplace(plan.tensor, PointSet(element_count(plan.shape).value_or(0)))
+      .first->second;
 }
 
 void Demand::mention(const FormPlan& form) {
@@ -119,7 +120,8 @@ std::optional<int64_t> Demand::form_value(const FormPlan& form) const {
   for (const auto& [reg, c] : form.gathers) {
     const auto index = gathered(reg);
     if (!index) return std::nullopt;
-    x += c * *index;
+    x = static_cast<int64_t>(static_cast<uint64_t>(x) +
+                             static_cast<uint64_t>(c) * static_cast<uint64_t>(*index));
   }
   return x;
 }
@@ -155,8 +157,8 @@ void Demand::add(const PointSet& points) {
       FormPlan form = p_.forms[static_cast<size_t>(p_.restrictions[k].form)];
       form.reduce.clear();
       const auto x = form_value(form);
-      walk_.low[k] = x.value_or(-unknown);
-      walk_.high[k] = x.value_or(unknown);
+      walk_.low[k] = std::clamp(x.value_or(-unknown), -unknown, unknown);
+      walk_.high[k] = std::clamp(x.value_or(unknown), -unknown, unknown);
     }
     for (bool more = walk_.first(); more; more = walk_.next())
       for (const ReadPlan* plan : each_) mark(*plan);
@@ -208,9 +210,9 @@ Diagnostic outside(const Graph& g, LeafId id, size_t axis, const Machine& m, con
   for (const Form::Gather& x : l.forms[axis].gathers) index = g[g.leaf(x.leaf).tensor].name;
   Diagnostic d;
   d.id = "E0417";
-  d.message = fmt::format("position {} on axis {} of `{}` is outside 0…{} at {} (gathered through `{}`)",
-                          value, axis, g[l.tensor].name, extent - 1,
-                          where.empty() ? "its only point" : where, index);
+  d.message = fmt::format(
+      "position {} on axis {} of `{}` is outside 0…{} at {} (gathered through `{}`)", value, axis,
+      g[l.tensor].name, extent - 1, where.empty() ? "its only point" : where, index);
   d.hint = fmt::format("correct `{}`, or write `{}?[…]` to read the fill outside", index,
                        g[l.tensor].name);
   d.exit = Exit::wrong_result;

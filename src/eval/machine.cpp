@@ -140,8 +140,12 @@ void Machine::prepare_guards() {
   for (size_t k = 0; k < guard_.size(); ++k) {
     const int form = p_.restrictions[k].form;
     std::copy_n(forms_[at(form)].column.begin(), n_, guard_[k].begin());
-    for (const auto& [reg, c] : p_.forms[at(form)].gathers)
-      for (int l = 0; l < n_; ++l) guard_[k][at(l)] += c * reg_[at(reg)][l].i;
+    const auto& gathers = p_.forms[at(form)].gathers;
+    if (gathers.empty()) continue;
+    positions(form, guard_[k].data());
+    // Far beyond any loop bound every value acts alike; the limit keeps sums from overflowing.
+    constexpr int64_t far = int64_t{1} << 60;
+    for (int l = 0; l < n_; ++l) guard_[k][at(l)] = std::clamp(guard_[k][at(l)], -far, far);
   }
 }
 

@@ -29,7 +29,9 @@ class Machine {
   // The column of a register after run.
   const Cell* column(int reg) const { return reg_[static_cast<size_t>(reg)]; }
   int lanes() const { return n_; }
-  int64_t coordinate(size_t dim, int lane) const { return lane_at_[dim][static_cast<size_t>(lane)]; }
+  int64_t coordinate(size_t dim, int lane) const {
+    return lane_at_[dim][static_cast<size_t>(lane)];
+  }
   // For programs without reduction: whether all guards hold on a lane.
   bool holds(int lane) const { return mask_[static_cast<size_t>(lane)] != 0; }
 
@@ -74,7 +76,7 @@ class Machine {
   std::vector<std::vector<int64_t>> lane_at_;  // coordinates of each lane dim
   std::vector<FormState> forms_;
   std::vector<ReadState> reads_;
-  std::vector<std::vector<int64_t>> guard_;    // lane part of each restriction, gathers included
+  std::vector<std::vector<int64_t>> guard_;  // lane part of each restriction, gathers included
   Walk walk_;
   std::vector<Walk> walks_;
   std::vector<int64_t> at_;                    // reduce coordinates shared by all lanes

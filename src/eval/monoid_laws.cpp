@@ -35,9 +35,7 @@ class Laws {
  private:
   State evaluate_all(const std::vector<ExprId>& exprs, const State& argument, const State& left,
                      const State& right) const;
-  State combine(const State& a, const State& b) const {
-    return evaluate_all(m_.combine, {}, a, b);
-  }
+  State combine(const State& a, const State& b) const { return evaluate_all(m_.combine, {}, a, b); }
   Value draw(Kind kind);
   State draw_state();
   bool agree(const State& x, const State& y, double scale) const;

@@ -56,9 +56,9 @@ class Oracle {
   std::span<const int64_t> params_;
   const Given& given_;
   const OracleOptions& options_;
-  std::vector<NodeId> nodes_;          // reachable, operands first
+  std::vector<NodeId> nodes_;  // reachable, operands first
   std::set<TensorId> reached_;
-  std::vector<Group> groups_;          // in the order of nodes_
+  std::vector<Group> groups_;  // in the order of nodes_
   std::map<TensorId, Values> decoded_;
   std::map<TensorId, Source> known_;
   std::map<TensorId, PointSet> needed_;
@@ -75,7 +75,7 @@ Result<void> Oracle::load_given(TensorId t) {
   const auto it = given_.find(t);
   const Tensor& tensor = g_[t];
   if (it == given_.end())
-    return error("E0704", fmt::format("input `{}` has no value", tensor.name),
+    return error("E0713", fmt::format("input `{}` has no value", tensor.name),
                  fmt::format("give it with --in {}=FILE", tensor.name));
   const Array& array = *it->second;
   const auto shape = oracle::shape_value(g_, tensor.shape, params_);
@@ -84,8 +84,9 @@ Result<void> Oracle::load_given(TensorId t) {
     return error("E0706", fmt::format("the array of `{}` has shape {}, but the program needs {}",
                                       tensor.name, shape_text(array.shape), shape_text(*shape)));
   if (is_block(array.format))
-    return error("E0590", fmt::format("`{}` has a block format, which is not built yet in the oracle",
-                                      tensor.name));
+    return error(
+        "E0590",
+        fmt::format("`{}` has a block format, which is not built yet in the oracle", tensor.name));
   if (array.elements() <= decode_limit / 8) {
     auto values = decode(array, tensor.kind);
     if (!values) return tl::unexpected(values.error());
@@ -129,7 +130,8 @@ Result<void> Oracle::compile_groups() {
         return tl::unexpected(p.error());
       }
       if (!element_count(p->lane_extent))
-        return error("E0703", fmt::format("the elements of `{}` overflow 64 bits", g_[t.tensor].name));
+        return tl::unexpected(
+            out_of_memory(fmt::format("`{}`", g_[t.tensor].name), "more than 9223372036854775807"));
       Shape shape = p->lane_extent;
       groups_.push_back({id, std::move(*p), std::move(shape)});
     }
@@ -163,8 +165,8 @@ void Oracle::draw(const std::vector<TensorId>& wanted) {
   for (const Group& group : groups_)
     for (const auto& [t, reg] : group.program.results)
       if (std::find(wanted.begin(), wanted.end(), t) != wanted.end())
-        needed_.insert_or_assign(t, sample_points(group.shape, options_.points, options_.seed,
-                                                  g_[t].name));
+        needed_.insert_or_assign(
+            t, sample_points(group.shape, options_.points, options_.seed, g_[t].name));
 }
 
 // Users before operands: each group's points are complete when its own demand is computed.
@@ -183,8 +185,8 @@ void Oracle::spread() {
 
 void Oracle::compute(const Group& group, const std::vector<Source>& sources, Shape flats,
                      std::vector<Values>& results) const {
-  const int64_t total = sampled_ ? static_cast<int64_t>(flats.size())
-                                 : element_count(group.shape).value_or(0);
+  const int64_t total =
+      sampled_ ? static_cast<int64_t>(flats.size()) : element_count(group.shape).value_or(0);
   const int64_t blocks = (total + oracle::block_lanes - 1) / oracle::block_lanes;
   std::atomic<int64_t> next{0};
   const auto work = [&] {

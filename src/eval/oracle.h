@@ -42,8 +42,8 @@ using Given = std::map<TensorId, const Array*>;
 using Evaluation = std::map<TensorId, Values>;
 
 // The graph's outputs. `params` has one value a parameter of the graph.
-// Errors: E0590, E0690 (not built yet), E0703 (extents), E0704 (an input that is not given), E0706
-// (a given array's shape), E0903 (memory), and with verify_gathers E0417 (exit 1).
+// Errors: E0590, E0690 (not built yet), E0409 (extents), E0706 (a given array's shape), E0713 (an
+// input that is not given), E0903 (memory, sizes), and with verify_gathers E0417 (exit 1).
 Result<Evaluation> evaluate(const Graph& g, std::span<const int64_t> params, const Given& given,
                             const OracleOptions& options = {});
 

@@ -111,7 +111,8 @@ int Compiler::form_level(int form) const {
   const FormPlan& plan = p_.forms[static_cast<size_t>(form)];
   int level = 0;
   for (const auto& [r, c] : plan.reduce) level = std::max(level, r + 1);
-  for (const auto& [reg, c] : plan.gathers) level = std::max(level, level_[static_cast<size_t>(reg)]);
+  for (const auto& [reg, c] : plan.gathers)
+    level = std::max(level, level_[static_cast<size_t>(reg)]);
   return level;
 }
 
@@ -207,11 +208,16 @@ int Compiler::leaf(LeafId id, Scope& scope) {
     return convert(registers[l.number], l.kind);
   };
   switch (l.what) {
-    case Leaf::What::argument: return scoped(scope.argument);
-    case Leaf::What::left: return scoped(scope.left);
-    case Leaf::What::right: return scoped(scope.right);
-    case Leaf::What::state: return scoped(scope.state);
-    default: break;
+    case Leaf::What::argument:
+      return scoped(scope.argument);
+    case Leaf::What::left:
+      return scoped(scope.left);
+    case Leaf::What::right:
+      return scoped(scope.right);
+    case Leaf::What::state:
+      return scoped(scope.state);
+    default:
+      break;
   }
   if (const auto it = leaves_.find(id); it != leaves_.end()) return it->second;
   int reg = 0;
@@ -246,10 +252,12 @@ int Compiler::expression(ExprId root, Scope& scope) {
       const bool real_result = n.kind == Kind::real && n.op != Op::pow && n.op != Op::cast;
       for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) {
         int a = scope.done.at(n.args[k]);
-        if (n.op == Op::select) a = convert(a, k == 0 ? Kind::boolean : n.kind);
-        else if (info(n.op).rule == KindRule::boolean && n.op != Op::lt && n.op != Op::le && n.op != Op::eq)
+        if (n.op == Op::select)
+          a = convert(a, k == 0 ? Kind::boolean : n.kind);
+        else if (info(n.op).rule == KindRule::boolean && n.op != Op::lt && n.op != Op::le &&
+                 n.op != Op::eq)
           a = convert(a, Kind::boolean);
-        else if (real_result)
+        else if (real_result || (n.op == Op::pow && k == 1 && !g_.pool.is_constant(n.args[1])))
           a = convert(a, Kind::real);
         in.args[k] = a;
         in.kinds[k] = p_.kinds[static_cast<size_t>(a)];
@@ -449,8 +457,9 @@ Result<int64_t> extent_value(const Graph& g, const Poly& p, std::span<const int6
   const auto v = p.evaluate(params);
   if (v && *v >= 0) return *v;
   const std::string text = p.text([&](ParamId id) { return g[id].name; });
-  if (!v) return error("E0703", fmt::format("the extent {} overflows 64 bits", text));
-  return error("E0703", fmt::format("the extent {} is {}, below 0", text, *v));
+  if (v)
+    return error("E0409", fmt::format("the extent {} is {}; an extent is at least 0", text, *v));
+  return tl::unexpected(out_of_memory("an extent of " + text, "more than 9223372036854775807"));
 }
 
 Result<std::vector<int64_t>> shape_value(const Graph& g, const std::vector<Poly>& shape,

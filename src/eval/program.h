@@ -1,11 +1,12 @@
 // A node compiled for the oracle: a flat register program over columns of index points.
 //
 // A register holds one Cell for each lane of a block of at most block_lanes points. Reduce
-// coordinates are walked outside, the same for all lanes or one tuple a lane (eval/machine.h). Forms
-// split into a part over lanes, computed once a block, and a part over reduce coordinates.
+// coordinates are walked outside, the same for all lanes or one tuple a lane (eval/machine.h).
+// Forms split into a part over lanes, computed once a block, and a part over reduce coordinates.
 //
 //   term     what a term needs, sorted by level: level 0 depends on points only, level d + 1 on
-//            reduce coordinate d at most, so a step of the innermost loop redoes only the last level
+//            reduce coordinate d at most, so a step of the innermost loop redoes only the last
+//            level
 //   step     combine(state, lift(args)): from `state` and term registers to `next`
 //   finish   fin of the state and the targets' values
 #pragma once
@@ -48,8 +49,8 @@ struct Instruction {
   Format format = Format::f64;
   std::array<int, 3> args = {-1, -1, -1};
   std::array<Kind, 3> kinds = {Kind::real, Kind::real, Kind::real};
-  int plan = -1;   // of a read, or the form of an iota
-  int target = -1; // register
+  int plan = -1;    // of a read, or the form of an iota
+  int target = -1;  // register
   int level = 0;
   friend auto operator<=>(const Instruction&, const Instruction&) = default;
 };
@@ -76,24 +77,25 @@ struct Program {
   std::vector<FormPlan> forms;
   std::vector<ReadPlan> reads;
   int registers = 0;
-  std::vector<Kind> kinds;                      // of the registers
+  std::vector<Kind> kinds;  // of the registers
   std::vector<std::pair<int, Cell>> constants;
   std::vector<Instruction> term;
-  std::vector<size_t> level_begin;              // reduce.size() + 2 offsets into term
+  std::vector<size_t> level_begin;  // reduce.size() + 2 offsets into term
   std::vector<Instruction> step;
   std::vector<Instruction> finish;
   bool folds = false;
   std::vector<Cell> identity;
   std::vector<int> state;
   std::vector<int> next;
-  std::vector<int> last;                        // the state's registers in finish
+  std::vector<int> last;  // the state's registers in finish
   std::vector<Restriction> restrictions;
   std::vector<Test> tests;
   std::vector<std::pair<TensorId, int>> results;  // (target tensor, register)
 };
 
 // The part of node n that computes the targets with exactly these points (every such target).
-// Errors: E0590, E0690 for what is not built; E0703 for extents that overflow or are negative.
+// Errors: E0590, E0690 for what is not built; E0409 and E0903 for extents that are negative or
+// overflow.
 Result<Program> compile(const Graph& g, const Node& n, std::span<const int64_t> params,
                         const std::vector<DimId>& points);
 
@@ -103,7 +105,7 @@ Result<Program> compile_position(const Graph& g, const Node& n, std::span<const 
                                  LeafId read, size_t axis, const std::vector<DimId>& dims,
                                  bool guarded);
 
-// Value of an extent. Errors: E0703.
+// Value of an extent. Errors: E0409, E0903.
 Result<int64_t> extent_value(const Graph& g, const Poly& p, std::span<const int64_t> params);
 Result<std::vector<int64_t>> shape_value(const Graph& g, const std::vector<Poly>& shape,
                                          std::span<const int64_t> params);

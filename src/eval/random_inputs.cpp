@@ -70,11 +70,13 @@ Result<Array> random_input(const Graph& g, TensorId t, std::span<const int64_t> 
     fill_integers(*array, stream, 0, high);
   }
   if (tensor.sorted && tensor.kind == Kind::real)
-    sort_rows<double>(*array, [&](int64_t k) { return array->at(k); },
-                      [&](int64_t k, double x) { array->set(k, x); });
+    sort_rows<double>(
+        *array, [&](int64_t k) { return array->at(k); },
+        [&](int64_t k, double x) { array->set(k, x); });
   else if (tensor.sorted)
-    sort_rows<int64_t>(*array, [&](int64_t k) { return array->integer_at(k); },
-                       [&](int64_t k, int64_t x) { array->set_integer(k, x); });
+    sort_rows<int64_t>(
+        *array, [&](int64_t k) { return array->integer_at(k); },
+        [&](int64_t k, int64_t x) { array->set_integer(k, x); });
   return array;
 }
 

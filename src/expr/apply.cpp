@@ -24,9 +24,9 @@ double gelu_tanh(double x) {
 }
 
 template <class T>
-T power(T base, int64_t n) {  // n >= 0, repeated squaring
+T power(T base, uint64_t n) {  // repeated squaring
   T result = 1;
-  for (uint64_t k = static_cast<uint64_t>(n); k != 0; k >>= 1) {
+  for (uint64_t k = n; k != 0; k >>= 1) {
     if (k & 1) result = result * base;
     base = base * base;
   }
@@ -35,7 +35,8 @@ T power(T base, int64_t n) {  // n >= 0, repeated squaring
 
 double power_real(double x, const Value& exponent) {
   if (exponent.kind != Kind::integer) return std::exp(exponent.as_real() * std::log(x));
-  return exponent.i >= 0 ? power(x, exponent.i) : recip(power(x, -exponent.i));
+  const uint64_t n = static_cast<uint64_t>(exponent.i);
+  return exponent.i >= 0 ? power(x, n) : recip(power(x, 0 - n));
 }
 
 uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
@@ -53,7 +54,7 @@ Value apply_integer(Op op, int64_t a, int64_t b) {
     case Op::relu: return Value::integer(a < 0 ? 0 : a);
     case Op::div: return Value::integer(floor_div(a, b));
     case Op::mod: return Value::integer(floor_mod(a, b));
-    case Op::pow: return Value::integer(wrap(power(bits(a), b)));
+    case Op::pow: return Value::integer(wrap(power(bits(a), bits(b))));
     default: return Value::integer(a);  // floor of an integer
   }
 }
@@ -124,13 +125,7 @@ int64_t floor_mod(int64_t a, int64_t b) {
 }
 
 double erfc_chebyshev(double x) {
-  static constexpr double c[28] = {
-      -1.3026537197817094, 6.4196979235649026e-1, 1.9476473204185836e-2, -9.561514786808631e-3,
-      -9.46595344482036e-4, 3.66839497852761e-4, 4.2523324806907e-5, -2.0278578112534e-5,
-      -1.624290004647e-6, 1.303655835580e-6, 1.5626441722e-8, -8.5238095915e-8, 6.529054439e-9,
-      5.059343495e-9, -9.91364156e-10, -2.27365122e-10, 9.6467911e-11, 2.394038e-12, -6.886027e-12,
-      8.94487e-13, 3.13092e-13, -1.12708e-13, 3.81e-16, 7.106e-15, -1.523e-15, -9.4e-17, 1.21e-16,
-      -2.8e-17};
+  const std::span<const double> c = erfc_coefficients();
   const double z = x < 0 ? -x : x;
   if (std::isinf(z)) return x < 0 ? 2 : 0;
   const double t = 2 * recip(2 + z), y = 4 * t - 2;
@@ -174,6 +169,7 @@ Value evaluate(const ExprPool& pool, ExprId root,
     } else {
       std::array<Value, 3> x;
       for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) x[k] = value[n.args[k]];
+      if (n.op == Op::pow && !pool.is_constant(n.args[1])) x[1] = x[1].to(Kind::real);
       v = apply(n.op, n.format, x[0], x[1], x[2], n.kind);
     }
     value[id] = v;

@@ -8,7 +8,8 @@
 
 namespace tang {
 
-// op applied to values of any kinds; unused operands are ignored. `format` is a cast's target.
+// op applied to values of any kinds; unused operands are ignored. `format` is a cast's target. An
+// integer exponent of pow multiplies: pass one that is no literal as a real.
 Value apply(Op op, Format format, const Value& a, const Value& b, const Value& c, Kind result);
 
 // Evaluates root with the given values of variables. For tests and constant folding.

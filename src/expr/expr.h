@@ -130,6 +130,10 @@ ExprId rebuild(ExprPool& pool, const ExprNode& node);
 
 // One step of the definition of a macro over simpler operations; the node itself if it is none.
 ExprId expand_macro(ExprPool& pool, ExprId id);
+// The same below root until only primitives are left.
+ExprId expand_macros(ExprPool& pool, ExprId root);
+// C_0 … C_27 of the Chebyshev form of erfc (algebra.md 1.3).
+std::span<const double> erfc_coefficients();
 
 // Number of operations reachable (constants and variables not counted), and algebra.md 1.8's cost.
 int operation_count(const ExprPool& pool, ExprId root);

@@ -77,6 +77,7 @@ ExprId add_negated(P& p, const N& n, const B& make) {
 }
 
 ExprId mul_reciprocal(P& p, const N& n, const B& make) {
+  if (n.args[0] == n.args[1]) return no;  // the square of one reciprocal is cheaper
   for (size_t k : {1u, 0u})
     if (is_op(p, n.args[k], Op::recip) && p[n.args[1 - k]].kind == Kind::real)
       return node(make, Op::quot, n.kind, n.args[1 - k], p[n.args[k]].args[0]);
@@ -249,7 +250,7 @@ const ScalarRule rules[] = {
     {"sqrt_of_square", "sqrt(x * x) = abs(x)", RuleClass::cancel, Op::sqrt, sqrt_of_square},
     RULE("abs_idempotent", "abs(x) = x for x >= 0 by form", exact, abs,
          non_negative_by_form(p, n.args[0]) ? n.args[0] : no),
-    RULE("abs_neg", "abs(-x) = abs(x)", exact, abs,
+    RULE("abs_neg", "abs(-x) = abs(x)", zero_sign, abs,
          is_op(p, n.args[0], Op::neg) ? node(make, Op::abs, n.kind, p[n.args[0]].args[0]) : no),
     RULE("relu_relu", "relu(relu(x)) = relu(x)", exact, relu,
          is_op(p, n.args[0], Op::relu) ? n.args[0] : no),

@@ -51,6 +51,10 @@ void Elaborator::report(Span span, std::string id, std::string message, std::str
                              std::move(label)));
 }
 
+std::string Elaborator::spelt(const Tensor& t) const {
+  return t.shape.empty() ? t.name : t.name + print_shape(g_, t.shape);
+}
+
 // Every name the file declares, so that a use before its definition can say so and fresh names
 // avoid names that come later. The first declaration counts.
 void Elaborator::collect_names() {
@@ -108,7 +112,7 @@ void Elaborator::declare(const ast::Param& s) {
 void Elaborator::declare(const ast::Dim& s) {
   for (const auto& item : s.items) {
     std::optional<Poly> size = extent(item.extent);
-    if (!size) {
+    if (!size || !check_extent(item.name, item.extent, *size)) {
       mark_broken(item.name);
       continue;
     }
@@ -135,16 +139,12 @@ void Elaborator::input_item(const ast::Input::Item& item, const ast::Name& forma
   t.role = Role::input;
   t.where = source_.location(item.name.span);
   t.format = Format::f32;
+  if (!format.text.empty()) t.format = find_format(format).value_or(Format::f32);
   bool ok = true;
-  if (!format.text.empty()) {
-    std::optional<Format> f = find_format(format);
-    ok = f.has_value();
-    t.format = f.value_or(Format::f32);
-  }
   t.kind = kind(*t.format);
   for (ast::NodeId id : item.extents) {
     std::optional<Poly> size = extent(id);
-    if (!size) {
+    if (!size || !check_extent(item.name, id, *size)) {
       ok = false;
       continue;
     }
@@ -157,10 +157,9 @@ void Elaborator::input_item(const ast::Input::Item& item, const ast::Name& forma
     std::optional<int64_t> last = t.shape.empty() ? std::nullopt : t.shape.back().constant();
     if (t.shape.empty() || (last && *last % block != 0)) {
       report(item.name.span, "E0304",
-             fmt::format("the last axis of `{}{}` is not a multiple of the block of {}, {}", t.name,
-                         print_shape(g_, t.shape), name(*t.format), block),
+             fmt::format("the last axis of `{}` is not a multiple of the block of {}, {}", spelt(t),
+                         name(*t.format), block),
              "pad the last axis to whole blocks, or choose another format");
-      ok = false;
     }
   }
   if (!ok) return mark_broken(item.name);
@@ -173,7 +172,7 @@ bool Elaborator::check_operation_name(const ast::Name& name) {
                  is_scan(name.text) || parse_format(name.text) || name.text == "mean" ||
                  name.text == "var" || name.text == "size";
   if (builtin) {
-    report(name.span, "E0210", fmt::format("`{}` is a built-in operation", name.text),
+    report(name.span, "E0214", fmt::format("`{}` is a built-in operation", name.text),
            fmt::format("choose another name, as in `my_{}`", name.text));
     return false;
   }
@@ -259,11 +258,15 @@ TensorId Elaborator::output_into(const ast::Output::Item& item, TensorId tensor)
   if (item.into.text.empty()) return TensorId::none;
   std::optional<TensorId> into = find_tensor(item.into, "an input");
   if (!into) return TensorId::none;
-  const Tensor& from = g_[tensor];
   const Tensor& to = g_[*into];
-  std::string shapes = fmt::format("`{}{}` is {}, `{}{}` is {}", from.name,
-                                   print_shape(g_, from.shape), name(from.storage()), to.name,
-                                   print_shape(g_, to.shape), name(to.storage()));
+  // A definition without a format is stored in the format of the buffer it takes.
+  if (to.role == Role::input && !g_[tensor].format && g_[tensor].kind == to.kind &&
+      g_[tensor].storage() != to.storage()) {
+    g_[tensor].format = to.format;
+  }
+  const Tensor& from = g_[tensor];
+  std::string shapes = fmt::format("`{}` is {}, `{}` is {}", spelt(from), name(from.storage()),
+                                   spelt(to), name(to.storage()));
   if (to.role != Role::input) {
     report(item.into.span, "E0212", fmt::format("`{}` is not an input", to.name),
            "only the buffer of an input can be taken");
@@ -347,8 +350,7 @@ bool Elaborator::grad_seed(const ast::Grad::Seed& seed, Gradient& gradient) {
   if (!named) {
     if (!t.shape.empty()) {
       report(seed.name.span, "E0601",
-             fmt::format("`{}{}` is not a single number, so its gradient needs a cotangent", t.name,
-                         print_shape(g_, t.shape)),
+             fmt::format("`{}` is not a single number, so its gradient needs a cotangent", spelt(t)),
              fmt::format("write `grad {} with d{} -> …`", t.name, t.name));
       return false;
     }

@@ -56,7 +56,6 @@ struct Local {
 
 struct Scope {
   const Scope* parent = nullptr;
-  bool function = false;  // the outermost scope of a function body
   std::vector<std::pair<std::string_view, Local>> names;
 };
 
@@ -138,7 +137,6 @@ class Elaborator {
   bool require_bound(DimId d, const ast::Name& name);
   void unknown_value(const ast::Name& name);
   void unknown_operation(const ast::Name& name);
-  std::string suggestion(std::string_view name, const std::vector<std::string_view>& known) const;
   std::string fresh_name(std::string_view base) const;
   DimId fresh_dim(DimId d);
   std::vector<DimId> distinct_dims(const std::vector<ast::Name>& names, const Scope* scope,
@@ -180,7 +178,7 @@ class Elaborator {
   Closure resolve(Closure e);
   Closure enter_function(const ast::Node& n, const Scope* scope);
   bool bind_index_arguments(const ast::Node& n, const ast::Function& f, const Scope* scope,
-                            Scope& inner);
+                            Scope& inner, Scope& caller);
   bool step(Span span);
 
   // ---- reads.cpp ----------------------------------------------------------------------------
@@ -271,6 +269,8 @@ class Elaborator {
   }
   const ast::Binder& binder(const ast::Node& n) const { return module_.binders[n.extra]; }
   std::string_view text(Span span) const { return source_.text(span); }
+  std::string spelt(const Tensor& t) const;  // `k[8, seq, 64]`, without the quotes
+  bool check_extent(const ast::Name& name, ast::NodeId id, const Poly& extent);
 
   const Source& source_;
   const ast::Module& module_;

@@ -262,20 +262,24 @@ Closure Elaborator::enter_function(const ast::Node& n, const Scope* scope) {
            fmt::format("it is defined on line {}", source_.line_of(f.name.span.begin)));
     return {};
   }
-  Scope inner;
-  inner.function = true;
-  if (n.kind == ast::NodeKind::reduce && !bind_index_arguments(n, f, scope, inner)) return {};
+  Scope inner, caller;
+  caller.parent = scope;
+  if (n.kind == ast::NodeKind::reduce && !bind_index_arguments(n, f, scope, inner, caller)) return {};
+  const Scope* arguments = caller.names.empty() ? scope : new_scope(std::move(caller));
   for (std::uint32_t k = 0; k < n.count; ++k) {
     Local local;
     local.what = Local::What::closure;
-    local.closure = {child(n, k), scope};
+    local.closure = {child(n, k), arguments};
     inner.names.emplace_back(f.parameters[k].text, local);
   }
   return {f.body, new_scope(std::move(inner))};
 }
 
+// Gives the index parameters of `inner` their indices. An index of a function's own body that the
+// callee binds is renamed apart like one that the body binds, in the arguments of the call too:
+// `caller` takes its new meaning.
 bool Elaborator::bind_index_arguments(const ast::Node& n, const ast::Function& f,
-                                      const Scope* scope, Scope& inner) {
+                                      const Scope* scope, Scope& inner, Scope& caller) {
   const ast::Binder& b = binder(n);
   if (b.condition != ast::kNoNode || !b.modifiers.empty()) {
     report(b.span, "E0213", fmt::format("`{}` is a function and takes index names only", f.name.text),
@@ -288,9 +292,13 @@ bool Elaborator::bind_index_arguments(const ast::Node& n, const ast::Function& f
     Local local;
     local.what = Local::What::parameter_index;
     local.dim = dims[k];
-    // An index of a function's body that the callee binds is renamed apart like one bound here.
     bool own = find_local(b.indices[k].text, scope) == nullptr;
-    if (own && captures(scope, dims[k])) local.dim = fresh_dim(dims[k]);
+    if (own && captures(scope, dims[k])) {
+      local.dim = fresh_dim(dims[k]);
+      Local renamed = local;
+      renamed.what = Local::What::renamed_index;
+      caller.names.emplace_back(b.indices[k].text, renamed);
+    }
     inner.names.emplace_back(f.indices[k].text, local);
   }
   return ok;
@@ -352,7 +360,8 @@ Val Elaborator::eval_builtin(const ast::Node& n, Op op, const Scope* scope) {
                        arity == 1 ? "" : "s", n.count),
            op == Op::max || op == Op::min
                ? fmt::format("nest it, or reduce over an index: `{}[j](…)`", n.name.text)
-               : std::string());
+               : fmt::format("write `{}({})`", n.name.text,
+                             arity == 1 ? "x" : arity == 2 ? "x, y" : "condition, x, y"));
     return {};
   }
   ExprId args[3] = {ExprId::none, ExprId::none, ExprId::none};

@@ -91,6 +91,15 @@ ExprId Elaborator::param_value(ast::NodeId id) {
   return g_.make(op, a, b);
 }
 
+// An extent that is a number is at least 0; others are checked when the params are bound.
+bool Elaborator::check_extent(const ast::Name& name, ast::NodeId id, const Poly& extent) {
+  std::optional<int64_t> size = extent.constant();
+  if (!size || *size >= 0) return true;
+  report(node(id).span, "E0409", fmt::format("an extent of `{}` is {}", name.text, *size),
+         "an extent is at least 0");
+  return false;
+}
+
 // The extent as written, with the spacing of reads: `2*oh + 1`. strength is that of the context:
 // 0 none, 1 an operand of + on the right, 2 an operand of *, 3 the right operand of * or /.
 std::string Elaborator::extent_text(ast::NodeId id, int strength) const {

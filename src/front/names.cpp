@@ -4,29 +4,13 @@
 #include <fmt/format.h>
 
 #include "front/elaborator.h"
+#include "ir/bind.h"
 #include "ir/monoids.h"
 #include "ir/print.h"
 
 namespace tang {
 
 namespace {
-
-// Edit distance of two short names, at most `limit` + 1.
-int distance(std::string_view a, std::string_view b, int limit) {
-  if (a.size() > 40 || b.size() > 40) return limit + 1;
-  std::vector<int> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
-    row[0] = static_cast<int>(i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      int above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 constexpr std::string_view kOperations[] = {
 #define TANG_OP(name, arity, spelling, cost, rank, rule) spelling,
@@ -83,22 +67,6 @@ const Elaborator::Symbol* Elaborator::find_value(const ast::Name& name) {
   return found->second.what == Symbol::What::broken ? nullptr : &found->second;
 }
 
-std::string Elaborator::suggestion(std::string_view name,
-                                   const std::vector<std::string_view>& known) const {
-  int limit = name.size() < 3 ? 1 : 2;
-  std::string_view best;
-  int least = limit + 1;
-  for (std::string_view candidate : known) {
-    int d = distance(name, candidate, limit);
-    bool whole = static_cast<int>(std::max(name.size(), candidate.size())) <= d;
-    if (d < least && !whole) {
-      least = d;
-      best = candidate;
-    }
-  }
-  return best.empty() ? "" : fmt::format("did you mean `{}`?", best);
-}
-
 void Elaborator::unknown_value(const ast::Name& name) {
   if (broken_.count(name.text)) return;
   auto later = value_sites_.find(name.text);
@@ -111,10 +79,9 @@ void Elaborator::unknown_value(const ast::Name& name) {
                   itself ? "a recurrence is a scan: `scan[t](a, b)`"
                          : fmt::format("move line {} up", line));
   }
-  std::vector<std::string_view> known;
-  for (const auto& [text, span] : value_sites_) known.push_back(text);
-  std::sort(known.begin(), known.end());
-  std::string hint = suggestion(name.text, known);
+  std::vector<std::string> known;
+  for (const auto& [text, span] : value_sites_) known.emplace_back(text);
+  std::string hint = suggestion(std::string(name.text), known);
   bool operation = operation_sites_.count(name.text) ||
                    std::find(std::begin(kOperations), std::end(kOperations), name.text) !=
                        std::end(kOperations);
@@ -135,11 +102,10 @@ void Elaborator::unknown_operation(const ast::Name& name) {
                          : fmt::format("operation `{}` is used before it is defined", name.text),
                   itself ? "there is no recursion" : "move its definition up");
   }
-  std::vector<std::string_view> known(std::begin(kOperations), std::end(kOperations));
-  std::erase_if(known, [](std::string_view s) { return s.size() < 2; });
-  for (const auto& [text, span] : operation_sites_) known.push_back(text);
-  std::sort(known.begin(), known.end());
-  std::string hint = suggestion(name.text, known);
+  std::vector<std::string> known(std::begin(kOperations), std::end(kOperations));
+  std::erase_if(known, [](const std::string& s) { return s.size() < 2; });
+  for (const auto& [text, span] : operation_sites_) known.emplace_back(text);
+  std::string hint = suggestion(std::string(name.text), known);
   if (value_sites_.count(name.text)) {
     hint = fmt::format("`{}` is a value; write `*` to multiply, or `[…]` to read it", name.text);
   } else if (hint.empty()) {
@@ -182,9 +148,9 @@ std::optional<TensorId> Elaborator::find_tensor(const ast::Name& name, std::stri
 
 std::optional<Format> Elaborator::find_format(const ast::Name& name) {
   if (std::optional<Format> f = parse_format(name.text)) return f;
-  std::vector<std::string_view> known;
-  for (int k = 0; k < format_count; ++k) known.push_back(info(static_cast<Format>(k)).spelling);
-  std::string hint = suggestion(name.text, known);
+  std::vector<std::string> known;
+  for (int k = 0; k < format_count; ++k) known.emplace_back(info(static_cast<Format>(k)).spelling);
+  std::string hint = suggestion(std::string(name.text), known);
   if (hint.empty()) hint = fmt::format("the formats are {}", fmt::join(known, " "));
   report(name.span, "E0302", fmt::format("there is no format `{}`", name.text), hint);
   return std::nullopt;

@@ -44,11 +44,10 @@ bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards,
 bool Elaborator::check_rank(const ast::Node& n, TensorId t, std::size_t positions) {
   const Tensor& tensor = g_[t];
   if (tensor.shape.size() == positions) return true;
-  std::string shape = tensor.shape.empty() ? "" : print_shape(g_, tensor.shape);
   std::string axes = fmt::format("{} ax{}", tensor.shape.size(),
                                  tensor.shape.size() == 1 ? "is" : "es");
   report(n.span, "E0402",
-         fmt::format("`{}{}` has {}, this read gives {}", tensor.name, shape, axes, positions),
+         fmt::format("`{}` has {}, this read gives {}", spelt(tensor), axes, positions),
          tensor.shape.empty() ? fmt::format("a rank-0 tensor is read as `{}`", tensor.name)
                               : "write one position for each axis, in order");
   return false;
@@ -234,7 +233,7 @@ void Elaborator::out_of_range(const ast::Node& n, TensorId t, std::uint32_t axis
   std::string runs = lo == hi ? fmt::format("is {}", print_poly(g_, lo))
                               : fmt::format("runs over {}…{}", print_poly(g_, lo), print_poly(g_, hi));
   std::string label =
-      fmt::format("{}, `{}{}` {}", runs, tensor.name, print_shape(g_, tensor.shape), has);
+      fmt::format("{}, `{}` {}", runs, spelt(tensor), has);
   std::string place = fmt::format("{}?[{}{}{}", tensor.name, axis > 0 ? "…, " : "",
                                   text(node(child(n, axis)).span), axis + 1 < n.count ? ", …" : "");
   std::optional<Value> fill = default_fill_of(tensor.kind);

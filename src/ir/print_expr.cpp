@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <string>
 
 #include "ir/guards.h"
 
@@ -9,13 +10,13 @@ namespace tang {
 
 namespace {
 
+// The fewest digits that read back, the exponent without padding: "1e-5", "1e20".
 std::string shortest(double x) {
   char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
-  std::string s(buffer, end);
-  // The grammar has neither "e+07" without digits before nor a leading point; to_chars never
-  // writes those, but it does write "1e+20", which reads back.
-  return s;
+  std::string s(buffer, std::to_chars(buffer, buffer + sizeof buffer, x).ptr);
+  const size_t e = s.find('e');
+  if (e == std::string::npos) return s;
+  return s.substr(0, e + 1) + std::to_string(std::stoi(s.substr(e + 1)));
 }
 
 bool integral_text(const std::string& s) { return s.find_first_of(".en") == std::string::npos; }

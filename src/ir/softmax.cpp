@@ -63,10 +63,35 @@ std::vector<std::vector<DimId>> pairings(const Graph& g, const MaxFold& max,
 
 }  // namespace
 
-std::vector<MaxFold> max_folds(Graph& g) {
+namespace {
+
+// Targets c·m of an online fold, c > 0.
+void add_online_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>& result) {
+  if (n.folds.size() != 1 || n.scan || !facts(g, n.folds[0].monoid).online_softmax) return;
+  for (const Target& t : n.targets) {
+    double scale = 1;
+    ExprId value = t.value;
+    if (const ExprNode& v = g.pool[value]; v.op == Op::mul && g.pool.is_constant(v.args[0])) {
+      scale = g.pool[v.args[0]].value().as_real();
+      value = v.args[1];
+    } else if (v.op == Op::mul && g.pool.is_constant(v.args[1])) {
+      scale = g.pool[v.args[1]].value().as_real();
+      value = v.args[0];
+    }
+    if (!is_state(g, value, 0) || !(scale > 0)) continue;
+    const ExprId score = n.folds[0].args[0];
+    result.push_back({id, t.tensor, t.points, n.reduce,
+                      scale == 1 ? score : g.make(Op::mul, score, g.pool.real(scale))});
+  }
+}
+
+}  // namespace
+
+std::vector<MaxFold> max_folds(Graph& g, bool online) {
   std::vector<MaxFold> result;
   for (NodeId id : g.order()) {
     const Node n = g[id];
+    if (online) add_online_maxima(g, id, n, result);
     if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
     if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
     if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
@@ -75,12 +100,34 @@ std::vector<MaxFold> max_folds(Graph& g) {
   return result;
 }
 
+namespace {
+
+// Why a term that mentions a max is not -κ·M: the maxima it hides in, or a κ that is no constant.
+std::string why_not_alone(const Graph& g, const std::vector<MaxFold>& maxima, const CanonTerm& term) {
+  const auto is_max = [&](TensorId t) {
+    return std::any_of(maxima.begin(), maxima.end(), [t](const MaxFold& m) { return m.tensor == t; });
+  };
+  for (const auto& [atom, power] : term.factors)
+    for (LeafId l : leaves_of(g, atom)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || !is_max(leaf.tensor)) continue;
+      const std::string name = "`" + g[leaf.tensor].name + "`";
+      if (g.pool[atom].op != Op::var) return "what is subtracted is not exactly the max " + name;
+      if (term.factors.size() > 1) return "the scale of the max " + name + " is not a positive constant";
+    }
+  return {};
+}
+
+}  // namespace
+
 std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
                                    ExprId exponent, const std::vector<DimId>& candidates,
                                    std::string* reason) {
   const CanonSum theta = canon.sum(exponent);
   for (const CanonTerm& term : theta) {
-    if (term.factors.size() != 1 || term.factors[0].second != 1 || !(term.coeff < 0)) continue;
+    if (!(term.coeff < 0)) continue;
+    if (reason && reason->empty()) *reason = why_not_alone(g, maxima, term);
+    if (term.factors.size() != 1 || term.factors[0].second != 1) continue;
     const ExprId atom = term.factors[0].first;
     if (g.pool[atom].op != Op::var) continue;
     const Leaf leaf = g.leaf_of(atom);
@@ -105,7 +152,7 @@ namespace {
 // The graph being read, with what has been found so far.
 class Reader {
  public:
-  explicit Reader(Graph graph) : g(std::move(graph)), maxima_(max_folds(g)) {}
+  explicit Reader(Graph graph) : g(std::move(graph)), maxima_(max_folds(g, true)) {}
 
   Graph run() {
     if (maxima_.empty() && !has_online()) return std::move(g);

@@ -19,8 +19,9 @@ struct MaxFold {
   ExprId score = ExprId::none;  // the argument of the fold
 };
 
-// Live nodes that are one real max fold whose only target is the fold's value.
-std::vector<MaxFold> max_folds(Graph& g);
+// Live nodes that are one real max fold whose only target is the fold's value. With `online`, also
+// the running max of online folds, whose score is the fold's (scaled as the target scales it).
+std::vector<MaxFold> max_folds(Graph& g, bool online = false);
 
 struct Weight {
   double scale = 1;                 // κ

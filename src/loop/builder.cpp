@@ -92,8 +92,7 @@ void Builder::require_nonnegative(Poly extent) {
 void Builder::begin_kernel(std::string_view name) {
   check(!in_kernel_, "a kernel inside a kernel");
   kernel_ = Kernel{};
-  kernel_.name =
-      unused(name, [&](const std::string& s) { return kernel_names_.contains(s); });
+  kernel_.name = unused(name, [&](const std::string& s) { return kernel_names_.contains(s); });
   kernel_names_.insert(kernel_.name);
   local_names_.clear();
   in_kernel_ = true;
@@ -108,9 +107,8 @@ void Builder::end_kernel() {
 }
 
 std::string Builder::fresh(std::string_view wanted) {
-  std::string unique = unused(wanted, [&](const std::string& s) {
-    return names_.contains(s) || local_names_.contains(s);
-  });
+  std::string unique = unused(
+      wanted, [&](const std::string& s) { return names_.contains(s) || local_names_.contains(s); });
   local_names_.insert(unique);
   return unique;
 }
@@ -195,8 +193,8 @@ Value Builder::var(std::string_view name, Value value) {
 void Builder::assign(Value var, Value value) {
   if (!known(var) || !known(value)) return;
   const Node target = kernel_[var];
-  const bool is_var = target.op == Op::local &&
-                      kernel_[static_cast<LocalId>(target.id)].kind == LocalKind::var;
+  const bool is_var =
+      target.op == Op::local && kernel_[static_cast<LocalId>(target.id)].kind == LocalKind::var;
   if (!check(is_var, "only a `var` is assigned")) return;
   check(type(var) == type(value), "an assigned value has the type of its `var`");
   Stmt& stmt = add_stmt(StmtKind::assign);
@@ -339,7 +337,8 @@ std::optional<Value> Builder::fold(Op op, std::span<const Value> args) {
       if (a == 0 || b == 0) return integer(0);
       if (a && b && !__builtin_mul_overflow(*a, *b, &both)) return integer(both);
       break;
-    default: break;
+    default:
+      break;
   }
   return std::nullopt;
 }

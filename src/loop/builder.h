@@ -93,22 +93,28 @@ class Builder {
   Value op(Op op, std::span<const Value> args);
   Value cast(Type type, Value x);  // x itself if it has the type
   Value round(Format format, Value x);
-  Value select(Value condition, Value yes, Value no) { return op(Op::select, {condition, yes, no}); }
+  Value select(Value condition, Value yes, Value no) {
+    return op(Op::select, {condition, yes, no});
+  }
   Value fma(Value a, Value b, Value c) { return op(Op::fma, {a, b, c}); }
 #define TANG_LOOP_UNARY(name) \
   Value name(Value a) { return op(Op::name, {a}); }
 #define TANG_LOOP_BINARY(name) \
   Value name(Value a, Value b) { return op(Op::name, {a, b}); }
+  // clang-format off
   TANG_LOOP_BINARY(add) TANG_LOOP_BINARY(sub) TANG_LOOP_BINARY(mul) TANG_LOOP_BINARY(quot)
   TANG_LOOP_BINARY(div) TANG_LOOP_BINARY(mod) TANG_LOOP_BINARY(max) TANG_LOOP_BINARY(min)
   TANG_LOOP_BINARY(lt) TANG_LOOP_BINARY(le) TANG_LOOP_BINARY(eq) TANG_LOOP_BINARY(ne)
   TANG_LOOP_BINARY(logical_and) TANG_LOOP_BINARY(logical_or) TANG_LOOP_UNARY(logical_not)
   TANG_LOOP_UNARY(neg) TANG_LOOP_UNARY(recip) TANG_LOOP_UNARY(exp) TANG_LOOP_UNARY(log)
   TANG_LOOP_UNARY(sqrt) TANG_LOOP_UNARY(abs)
+  // clang-format on
 #undef TANG_LOOP_UNARY
 #undef TANG_LOOP_BINARY
 
-  Type type(Value v) const { return kernel_.nodes[v.id].type; }
+                              Type type(Value v) const {
+    return kernel_.nodes[v.id].type;
+  }
   std::optional<int64_t> constant(Value v) const;  // the value of an integer constant
   bool failed() const { return failure_.has_value(); }
 

@@ -18,12 +18,18 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view wants(OpRule rule) {
   switch (rule) {
-    case OpRule::real: return "reals of one type";
-    case OpRule::number: return "numbers of one type";
-    case OpRule::compare: return "two values of one type";
-    case OpRule::logic: return "bools";
-    case OpRule::select: return "a bool and two values of one type";
-    case OpRule::leaf: break;
+    case OpRule::real:
+      return "reals of one type";
+    case OpRule::number:
+      return "numbers of one type";
+    case OpRule::compare:
+      return "two values of one type";
+    case OpRule::logic:
+      return "bools";
+    case OpRule::select:
+      return "a bool and two values of one type";
+    case OpRule::leaf:
+      break;
   }
   return "nothing";
 }
@@ -35,7 +41,8 @@ std::optional<Type> result_type(Op op, std::span<const Type> args) {
   if (args.size() != static_cast<size_t>(row.arity) || args.empty()) return std::nullopt;
   const Type first = args[0];
   switch (row.rule) {
-    case OpRule::leaf: return std::nullopt;
+    case OpRule::leaf:
+      return std::nullopt;
     case OpRule::real:
       return is_real(first) && all_alike(args) ? std::optional(first) : std::nullopt;
     case OpRule::number:
@@ -57,9 +64,12 @@ bool castable(Type from, Type to) { return from != to; }
 bool roundable(Format format, Type type) {
   if (is_block(format)) return false;
   switch (kind(format)) {
-    case Kind::real: return is_real(type);
-    case Kind::integer: return is_integer(type);
-    case Kind::boolean: break;
+    case Kind::real:
+      return is_real(type);
+    case Kind::integer:
+      return is_integer(type);
+    case Kind::boolean:
+      break;
   }
   return false;
 }

@@ -1,5 +1,5 @@
-// Node construction shared by the builder and the parser: types and limits are checked here, so that
-// both refuse the same trees.
+// Node construction shared by the builder and the parser: types and limits are checked here, so
+// that both refuse the same trees.
 #pragma once
 
 #include <span>

@@ -353,10 +353,9 @@ void Parser::assignment() {
   stmt.local = found->second;
   const Local local = kernel_[stmt.local];
   const bool element = accept("[");
-  if (element != (local.kind == LocalKind::array) ||
-      (!element && local.kind != LocalKind::var)) {
-    fail("E0210", fmt::format("`{}` cannot be assigned: only a `var` or an array element can", target),
-         at);
+  if (element != (local.kind == LocalKind::array) || (!element && local.kind != LocalKind::var)) {
+    fail("E0210",
+         fmt::format("`{}` cannot be assigned: only a `var` or an array element can", target), at);
   }
   stmt.kind = element ? StmtKind::set : StmtKind::assign;
   if (element) {

@@ -224,8 +224,8 @@ Value Parser::call(const Token& token) {
 Value Parser::literal(const Token& token, bool negative) {
   const bool is_word = token.kind == TokenKind::name;
   const bool real = is_word || token.text.find_first_of(".eE") != std::string_view::npos;
-  const auto type = token.suffix.empty() ? std::optional(real ? Type::f32 : Type::i64)
-                                         : parse_type(token.suffix);
+  const auto type =
+      token.suffix.empty() ? std::optional(real ? Type::f32 : Type::i64) : parse_type(token.suffix);
   if (!type || is_real(*type) != real || *type == Type::boolean) {
     fail("E0110", "this literal cannot have this type", token);
     return add(Node{}, token);

@@ -9,23 +9,40 @@ namespace tang::loop {
 namespace {
 
 // Binding strength in the text, loosest first.
-enum Level { level_or = 1, level_and, level_not, level_compare, level_sum, level_product, level_neg, level_atom };
+enum Level {
+  level_or = 1,
+  level_and,
+  level_not,
+  level_compare,
+  level_sum,
+  level_product,
+  level_neg,
+  level_atom
+};
 
 Level level_of(const Node& node) {
   switch (node.op) {
-    case Op::logical_or: return level_or;
-    case Op::logical_and: return level_and;
-    case Op::logical_not: return level_not;
+    case Op::logical_or:
+      return level_or;
+    case Op::logical_and:
+      return level_and;
+    case Op::logical_not:
+      return level_not;
     case Op::lt:
     case Op::le:
     case Op::eq:
-    case Op::ne: return level_compare;
+    case Op::ne:
+      return level_compare;
     case Op::add:
-    case Op::sub: return level_sum;
+    case Op::sub:
+      return level_sum;
     case Op::mul:
-    case Op::quot: return level_product;
-    case Op::neg: return level_neg;
-    default: return level_atom;
+    case Op::quot:
+      return level_product;
+    case Op::neg:
+      return level_neg;
+    default:
+      return level_atom;
   }
 }
 
@@ -41,11 +58,16 @@ std::string real_text(const Node& node) {
 
 std::string constant_text(const Node& node) {
   switch (node.type) {
-    case Type::boolean: return node.bits ? "true" : "false";
-    case Type::i64: return fmt::format("{}", integer_value(node));
-    case Type::i32: return fmt::format("{}'i32", integer_value(node));
-    case Type::f32: return real_text(node);
-    case Type::f64: break;
+    case Type::boolean:
+      return node.bits ? "true" : "false";
+    case Type::i64:
+      return fmt::format("{}", integer_value(node));
+    case Type::i32:
+      return fmt::format("{}'i32", integer_value(node));
+    case Type::f32:
+      return real_text(node);
+    case Type::f64:
+      break;
   }
   return real_text(node) + "'f64";
 }
@@ -84,20 +106,29 @@ std::string Printer::call(std::string_view callee, const Node& node) const {
 
 std::string Printer::bare(const Node& node, int level) const {
   switch (node.op) {
-    case Op::constant: return constant_text(node);
-    case Op::symbol: return program_.symbols[node.id];
-    case Op::local: return kernel_.locals[node.id].name;
-    case Op::load: return program_.buffers[node.id].name + "[" + expr(node.args[0]) + "]";
-    case Op::element: return kernel_.locals[node.id].name + "[" + expr(node.args[0]) + "]";
-    case Op::cast: return call(name(node.type), node);
-    case Op::round: return call(fmt::format("round_{}", tang::name(node.format)), node);
-    case Op::logical_not: return "not " + expr(node.args[0], level_not);
+    case Op::constant:
+      return constant_text(node);
+    case Op::symbol:
+      return program_.symbols[node.id];
+    case Op::local:
+      return kernel_.locals[node.id].name;
+    case Op::load:
+      return program_.buffers[node.id].name + "[" + expr(node.args[0]) + "]";
+    case Op::element:
+      return kernel_.locals[node.id].name + "[" + expr(node.args[0]) + "]";
+    case Op::cast:
+      return call(name(node.type), node);
+    case Op::round:
+      return call(fmt::format("round_{}", tang::name(node.format)), node);
+    case Op::logical_not:
+      return "not " + expr(node.args[0], level_not);
     case Op::neg: {
       const std::string inner = expr(node.args[0], level_atom);
       const bool constant = kernel_[node.args[0]].op == Op::constant;
       return constant ? "-(" + inner + ")" : "-" + inner;
     }
-    default: break;
+    default:
+      break;
   }
   const OpInfo& row = info(node.op);
   if (row.form == OpForm::call) return call(row.spelling, node);
@@ -116,21 +147,27 @@ std::string Printer::loop(const Stmt& s) const {
 
 std::string Printer::statement(const Stmt& s) const {
   switch (s.kind) {
-    case StmtKind::for_: return loop(s);
-    case StmtKind::if_: return fmt::format("if {} {{", expr(s.a));
-    case StmtKind::end: return "}";
+    case StmtKind::for_:
+      return loop(s);
+    case StmtKind::if_:
+      return fmt::format("if {} {{", expr(s.a));
+    case StmtKind::end:
+      return "}";
     case StmtKind::let:
     case StmtKind::var:
-      return fmt::format("{} {} : {} = {}", s.kind == StmtKind::let ? "let" : "var",
-                         local(s.local), name(kernel_[s.local].type), expr(s.a));
+      return fmt::format("{} {} : {} = {}", s.kind == StmtKind::let ? "let" : "var", local(s.local),
+                         name(kernel_[s.local].type), expr(s.a));
     case StmtKind::array:
       return fmt::format("array {}[{}] : {}", local(s.local), kernel_[s.local].count,
                          name(kernel_[s.local].type));
-    case StmtKind::assign: return fmt::format("{} = {}", local(s.local), expr(s.a));
-    case StmtKind::set: return fmt::format("{}[{}] = {}", local(s.local), expr(s.a), expr(s.b));
+    case StmtKind::assign:
+      return fmt::format("{} = {}", local(s.local), expr(s.a));
+    case StmtKind::set:
+      return fmt::format("{}[{}] = {}", local(s.local), expr(s.a), expr(s.b));
     case StmtKind::store:
       return fmt::format("store {}[{}] = {}", program_[s.buffer].name, expr(s.a), expr(s.b));
-    case StmtKind::comment: break;
+    case StmtKind::comment:
+      break;
   }
   const std::string& text = kernel_.comments[s.text];
   return text.empty() ? "#" : "# " + text;

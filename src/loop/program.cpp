@@ -33,9 +33,12 @@ std::optional<Type> parse_type(std::string_view text) {
 
 Type compute_type(Format format) {
   switch (kind(format)) {
-    case Kind::boolean: return Type::boolean;
-    case Kind::integer: return format == Format::i64 ? Type::i64 : Type::i32;
-    case Kind::real: break;
+    case Kind::boolean:
+      return Type::boolean;
+    case Kind::integer:
+      return format == Format::i64 ? Type::i64 : Type::i32;
+    case Kind::real:
+      break;
   }
   return format == Format::f64 ? Type::f64 : Type::f32;
 }

@@ -1,7 +1,8 @@
 // Loop programs: what one thread does, statement by statement.
 //
-// A program has symbols (run-time integers, the params of the source in order), buffers and kernels in
-// launch order. A kernel is a flat list of statements; `for` and `if` open a body that `end` closes:
+// A program has symbols (run-time integers, the params of the source in order), buffers and kernels
+// in launch order. A kernel is a flat list of statements; `for` and `if` open a body that `end`
+// closes:
 //
 //     symbol n
 //     buffer x : f16[8*n] input
@@ -17,20 +18,21 @@
 //     }
 //
 // Values have one of five types: f64, f32, i64, i32, bool. Nothing converts by itself. Reading a
-// buffer decodes the element: to f64 for f64, to f32 for the narrower real formats (exact), to i64 for
-// i64, to i32 for the narrower integers (exact), to bool. `store` rounds a real to the buffer's real
-// format, clamps an integer to its integer format, and writes a bool. A cast to a real type rounds to
-// nearest even; real to integer rounds to nearest even, clamps, NaN gives 0; integers clamp; to bool
-// is `x != 0`. `round_f16(x)` rounds to a format and keeps the type.
+// buffer decodes the element: to f64 for f64, to f32 for the narrower real formats (exact), to i64
+// for i64, to i32 for the narrower integers (exact), to bool. `store` rounds a real to the buffer's
+// real format, clamps an integer to its integer format, and writes a bool. A cast to a real type
+// rounds to nearest even; real to integer rounds to nearest even, clamps, NaN gives 0; integers
+// clamp; to bool is `x != 0`. `round_f16(x)` rounds to a format and keeps the type.
 //
 // Expressions are trees of nodes in the kernel's arena; operands precede users. They are evaluated
 // where their statement stands, so sharing is written with `let`, and a `var` is read at its value
-// then. A tree is at most 100 deep. `and`, `or`, `select` are lazy: a load in a branch not taken does
-// not happen. Indices and loop bounds are i64 and never overflow, which the run-time sizes guarantee.
+// then. A tree is at most 100 deep. `and`, `or`, `select` are lazy: a load in a branch not taken
+// does not happen. Indices and loop bounds are i64 and never overflow, which the run-time sizes
+// guarantee.
 //
-// Invariants (verify.h): a name is defined once in a kernel, before its use and inside its block, and
-// differs from symbols and buffers; types agree; only a `var` is assigned; a kernel loads what it
-// declares to read and stores what it declares to write; inputs are not written; nothing is read
+// Invariants (verify.h): a name is defined once in a kernel, before its use and inside its block,
+// and differs from symbols and buffers; types agree; only a `var` is assigned; a kernel loads what
+// it declares to read and stores what it declares to write; inputs are not written; nothing is read
 // before some kernel writes it. Arrays have constant sizes, so a kernel allocates nothing.
 //
 // There are no barriers and no threads here. Statements are produced by the lowering only, through
@@ -72,7 +74,7 @@ enum class OpForm : uint8_t { leaf, infix, prefix, call };
 enum class OpRule : uint8_t { leaf, real, number, compare, logic, select };
 
 struct OpInfo {
-  std::string_view name;      // "add"
+  std::string_view name;  // "add"
   int arity = 0;
   std::string_view spelling;  // "+"
   OpForm form = OpForm::leaf;

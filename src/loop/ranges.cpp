@@ -44,12 +44,16 @@ std::optional<Interval> Ranges::of(Value value) const {
   const Node& node = kernel_[value];
   if (node.type != Type::i64) return std::nullopt;
   switch (node.op) {
-    case Op::constant: return Interval{integer_value(node), integer_value(node)};
-    case Op::local: return locals_[node.id];
+    case Op::constant:
+      return Interval{integer_value(node), integer_value(node)};
+    case Op::local:
+      return locals_[node.id];
     case Op::add:
     case Op::sub:
-    case Op::mul: return binary(node);
-    default: return std::nullopt;
+    case Op::mul:
+      return binary(node);
+    default:
+      return std::nullopt;
   }
 }
 

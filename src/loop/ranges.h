@@ -20,8 +20,8 @@ class Ranges {
   void loop(const Stmt& stmt);
   void let(const Stmt& stmt);
 
-  // The interval of an i64 expression, if all its leaves have one. Recursion is bounded by the depth
-  // of the tree.
+  // The interval of an i64 expression, if all its leaves have one. Recursion is bounded by the
+  // depth of the tree.
   std::optional<Interval> of(Value value) const;
 
  private:

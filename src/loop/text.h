@@ -1,9 +1,8 @@
 // The text of loop programs. parse(print(p)) prints the same again; program.h shows the form.
 //
-//     program  = { "symbol" NAME | "buffer" NAME ":" FORMAT "[" POLY "]" role | "require" POLY | kernel }
-//     role     = "input" | "output" [ "into" NAME ] | "workspace"
-//     kernel   = "kernel" NAME [ "reads" NAMES ] [ "writes" NAMES ] block
-//     block    = "{" NEWLINE { statement NEWLINE } "}"
+//     program  = { "symbol" NAME | "buffer" NAME ":" FORMAT "[" POLY "]" role | "require" POLY |
+//     kernel } role     = "input" | "output" [ "into" NAME ] | "workspace" kernel   = "kernel" NAME
+//     [ "reads" NAMES ] [ "writes" NAMES ] block block    = "{" NEWLINE { statement NEWLINE } "}"
 //     statement = "for" NAME "in" expr ".." expr [ "step" INT ] [ "vector" | "unroll" ] block
 //              | "if" expr block | "let" NAME ":" TYPE "=" expr | "var" NAME ":" TYPE "=" expr
 //              | "array" NAME "[" INT "]" ":" TYPE | NAME "=" expr | NAME "[" expr "]" "=" expr

@@ -95,8 +95,10 @@ void KernelVerifier::names() {
 
 bool KernelVerifier::leaf_ok(const Node& node) const {
   switch (node.op) {
-    case Op::constant: return true;
-    case Op::symbol: return node.id < program_.symbols.size() && node.type == Type::i64;
+    case Op::constant:
+      return true;
+    case Op::symbol:
+      return node.id < program_.symbols.size() && node.type == Type::i64;
     case Op::local:
       return node.id < kernel_.locals.size() && node.type == kernel_.locals[node.id].type &&
              kernel_.locals[node.id].kind != LocalKind::array;
@@ -108,10 +110,12 @@ bool KernelVerifier::leaf_ok(const Node& node) const {
       return node.id < kernel_.locals.size() && node.type == kernel_.locals[node.id].type &&
              kernel_.locals[node.id].kind == LocalKind::array &&
              kernel_[node.args[0]].type == Type::i64;
-    case Op::cast: return castable(kernel_[node.args[0]].type, node.type);
+    case Op::cast:
+      return castable(kernel_[node.args[0]].type, node.type);
     case Op::round:
       return roundable(node.format, node.type) && kernel_[node.args[0]].type == node.type;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -141,17 +145,15 @@ void KernelVerifier::ids() {
   struct Uses {
     bool local, buffer, a, b;
   };
-  constexpr Uses table[] = {
-      {true, false, true, true},    // for_
-      {false, false, true, false},  // if_
-      {false, false, false, false},
-      {true, false, true, false},   // let
-      {true, false, true, false},   // var
-      {true, false, false, false},  // array
-      {true, false, true, false},   // assign
-      {true, false, true, true},    // set
-      {false, true, true, true},    // store
-      {false, false, false, false}};
+  constexpr Uses table[] = {{true, false, true, true},                                 // for_
+                            {false, false, true, false},                               // if_
+                            {false, false, false, false}, {true, false, true, false},  // let
+                            {true, false, true, false},                                // var
+                            {true, false, false, false},                               // array
+                            {true, false, true, false},                                // assign
+                            {true, false, true, true},                                 // set
+                            {false, true, true, true},                                 // store
+                            {false, false, false, false}};
   for (const Stmt& s : kernel_.body) {
     const Uses& u = table[static_cast<size_t>(s.kind)];
     const bool ok = (!u.local || index(s.local) < kernel_.locals.size()) &&
@@ -204,8 +206,8 @@ void KernelVerifier::leave() {
 }
 
 void KernelVerifier::define(const Stmt& s) {
-  constexpr LocalKind wanted[] = {LocalKind::loop,  LocalKind::loop, LocalKind::loop,
-                                  LocalKind::let,   LocalKind::var,  LocalKind::array};
+  constexpr LocalKind wanted[] = {LocalKind::loop, LocalKind::loop, LocalKind::loop,
+                                  LocalKind::let,  LocalKind::var,  LocalKind::array};
   if (kernel_[s.local].kind != wanted[static_cast<size_t>(s.kind)]) {
     return complain("E0210", fmt::format("`{}` is another kind of name", kernel_[s.local].name));
   }
@@ -250,14 +252,18 @@ void KernelVerifier::statement(const Stmt& s) {
       use(s.a, Type::boolean, "the condition");
       enter(true);
       break;
-    case StmtKind::end: leave(); break;
+    case StmtKind::end:
+      leave();
+      break;
     case StmtKind::let:
     case StmtKind::var:
       use(s.a, kernel_[s.local].type, "the value");
       define(s);
       if (s.kind == StmtKind::let) ranges_.let(s);
       break;
-    case StmtKind::array: define(s); break;
+    case StmtKind::array:
+      define(s);
+      break;
     case StmtKind::assign:
     case StmtKind::set: {
       const LocalKind wanted = s.kind == StmtKind::set ? LocalKind::array : LocalKind::var;
@@ -275,8 +281,11 @@ void KernelVerifier::statement(const Stmt& s) {
       use(s.kind == StmtKind::set ? s.b : s.a, local.type, "the value");
       break;
     }
-    case StmtKind::store: check_store(s); break;
-    case StmtKind::comment: break;
+    case StmtKind::store:
+      check_store(s);
+      break;
+    case StmtKind::comment:
+      break;
   }
 }
 
@@ -354,8 +363,8 @@ void verify_header(const Program& program, Diagnostics& out) {
     const bool ok = known && b.role == Role::output && program[*b.into].role == Role::input &&
                     program[*b.into].format == b.format && program[*b.into].count == b.count;
     if (!ok) {
-      out.push_back(fault("E0410", fmt::format("output `{}` does not fit the input it goes into",
-                                               b.name)));
+      out.push_back(
+          fault("E0410", fmt::format("output `{}` does not fit the input it goes into", b.name)));
     }
   }
 }
@@ -377,7 +386,8 @@ void verify_order(const Program& program, Diagnostics& out) {
       }
       if (b.role == Role::input && reused[index(id)]) {
         out.push_back(fault("E0410", fmt::format("kernel `{}` reads `{}` after an output took its "
-                                                 "memory", kernel.name, b.name)));
+                                                 "memory",
+                                                 kernel.name, b.name)));
       }
     }
     for (BufferId id : kernel.writes) {

@@ -1,5 +1,6 @@
 // The verifier of loop programs: the invariants of program.h. Each diagnostic names the kernel and
-// prints the statement at fault. E0210 names, E0310 types and formats, E0410 buffers, bounds and order.
+// prints the statement at fault. E0210 names, E0310 types and formats, E0410 buffers, bounds and
+// order.
 #pragma once
 
 #include "base/diagnostic.h"

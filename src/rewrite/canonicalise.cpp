@@ -60,7 +60,7 @@ class Positional {
 
 bool mergeable(const Graph& g, const Node& n) {
   return n.alive && !n.scan && !n.gradient && n.targets.size() == 1 &&
-         n.targets[0].points.size() == n.points.size() && !g.is_output(n.targets[0].tensor) &&
+         n.targets[0].points.size() == n.points.size() &&
          std::none_of(n.folds.begin(), n.folds.end(), [](const Fold& f) { return f.entry; });
 }
 
@@ -94,6 +94,10 @@ bool merge_equal(Rewriting& rw) {
     if (!mergeable(g, g[id])) continue;
     const auto [it, fresh] = seen.try_emplace(positional.key(g[id]), id);
     if (fresh) continue;
+    if (g.is_output(g[id].targets[0].tensor)) {
+      rw.missed("canonicalise", id, "it equals `" + rw.name(it->second) + "` but is an output of its own");
+      continue;
+    }
     const TensorId drop = g[id].targets[0].tensor, keep = g[it->second].targets[0].tensor;
     auto before = rw.texts({it->second, id});
     same[drop] = keep;

@@ -5,6 +5,7 @@
 // One rounding instead of one per term (class R). The factor must be finite: an infinite factor over
 // an empty sum would be inf * 0.
 #include <algorithm>
+#include <cmath>
 
 #include "rewrite/edit.h"
 
@@ -15,11 +16,26 @@ namespace {
 struct Factors {
   std::vector<ExprId> multiply;
   std::vector<ExprId> divide;
+  std::string kept;                // why a factor that might leave stays
 };
 
 bool is_free(const Graph& g, ExprId e, const std::vector<DimId>& reduce) {
   const std::vector<DimId> dims = dims_of(g, e);
   return std::none_of(dims.begin(), dims.end(), [&](DimId d) { return contains(reduce, d); });
+}
+
+// A reduced coordinate the factor depends on, when it is free of others.
+std::optional<DimId> partly_free(const Graph& g, ExprId e, const std::vector<DimId>& reduce) {
+  const std::vector<DimId> dims = dims_of(g, e);
+  std::optional<DimId> used;
+  bool free_of_some = false;
+  for (DimId d : reduce) {
+    if (contains(dims, d))
+      used = d;
+    else
+      free_of_some = true;
+  }
+  return free_of_some ? used : std::nullopt;
 }
 
 // Splits a product into invariant factors and the rest, following mul, quot and neg from the root.
@@ -35,7 +51,11 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
     const Item item = stack.back();
     stack.pop_back();
     const ExprNode n = g.pool[item.e];
-    if (n.kind == Kind::real && is_free(g, item.e, reduce)) {
+    const bool free = n.kind == Kind::real && is_free(g, item.e, reduce);
+    if (free && n.op == Op::constant && !std::isfinite(n.value().r)) {
+      out.kept = "a factor is not finite";
+      (item.divided ? divide : multiply).push_back(item.e);
+    } else if (free) {
       (item.divided ? out.divide : out.multiply).push_back(item.e);
     } else if (n.op == Op::mul) {
       stack.push_back({n.args[1], item.divided});
@@ -47,6 +67,8 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
       out.multiply.push_back(g.pool.real(-1));
       stack.push_back({n.args[0], item.divided});
     } else {
+      if (const auto d = partly_free(g, item.e, reduce))
+        out.kept = "a factor depends on the reduced coordinate `" + g[*d].name + "`";
       (item.divided ? divide : multiply).push_back(item.e);
     }
   }
@@ -66,7 +88,10 @@ bool hoist_from(Rewriting& rw, NodeId id) {
   Factors found;
   const ExprId rest = split(rw, old.folds[0].args[0], old.reduce, found);
   std::erase_if(found.multiply, [&](ExprId e) { return g.pool.is_number(e, 1); });
-  if (found.multiply.empty() && found.divide.empty()) return false;
+  if (found.multiply.empty() && found.divide.empty()) {
+    if (!found.kept.empty()) rw.missed("hoist_invariant_factors", id, found.kept);
+    return false;
+  }
   if (g.pool[rest].kind != Kind::real) return false;
   const auto before = rw.texts({id});
   Node n = old;

@@ -21,8 +21,13 @@ class LogSumExp {
     if (weight.op != Op::exp) return false;
     const ExprId state = g.state(0, Kind::real);
     if (n.targets.size() == 1 && n.targets[0].value == state) return run_on_readers(n, weight.args[0]);
-    for (const Target& t : n.targets)
-      if (!only_below_log(t.value, g.pool[state].variable())) return false;
+    bool below_log = false, elsewhere = false;
+    for (const Target& t : n.targets) {
+      const bool only = only_below_log(t.value, g.pool[state].variable());
+      (only ? below_log : elsewhere) = true;
+    }
+    if (below_log && elsewhere) missed();
+    if (elsewhere) return false;
     const auto before = rw.texts({id_});
     Node m = online(n, weight.args[0]);
     for (Target& t : m.targets) t.value = without_log(t.value, state, fused());
@@ -32,6 +37,10 @@ class LogSumExp {
   }
 
  private:
+  void missed() {
+    rw.missed("logsumexp", id_, "the sum of exponentials is also read outside a log");
+  }
+
   // log of the sum's tensor in other definitions becomes a read of m + log l.
   bool run_on_readers(const Node& n, ExprId score) {
     const TensorId t = n.targets[0].tensor;
@@ -42,7 +51,7 @@ class LogSumExp {
       for_each_expr(g[r], [&](ExprId e) { scan_uses(e, t, below_log, elsewhere); });
     if (!below_log) return false;
     if (elsewhere) {
-      rw.missed("logsumexp", id_, "the sum of exponentials is also read outside a log");
+      missed();
       return false;
     }
     std::vector<NodeId> touched = {id_};

@@ -15,7 +15,7 @@ struct Derivation {
   Graph naive;                     // as given
   Graph derived;                   // after the rules, before the softmax reading
   std::vector<LogEntry> log;
-  std::vector<NearMiss> near;      // from the last round: what still nearly applies
+  std::vector<NearMiss> near;      // what nearly applied and never did
 };
 
 Derivation derive(const Graph& naive, const DeriveOptions& options = {});

@@ -1,12 +1,11 @@
 #include "run/c_device.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <filesystem>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -43,7 +42,8 @@ template <class Call>
 double milliseconds(Call call) {
   const auto begin = std::chrono::steady_clock::now();
   call();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
 }
 
 class CExecutable : public Executable {
@@ -82,9 +82,8 @@ class CExecutable : public Executable {
     if (auto bad = check("symbols", symbols.size(), program_.symbols.size())) return *bad;
     if (auto bad = check("buffers", buffers.size(), program_.buffers.size())) return *bad;
     int status = 0;
-    const double ms = milliseconds([&] {
-      status = kernel_(static_cast<int64_t>(kernel), buffers.data(), symbols.data());
-    });
+    const double ms = milliseconds(
+        [&] { status = kernel_(static_cast<int64_t>(kernel), buffers.data(), symbols.data()); });
     if (status != 0) return wrong_size(symbols);
     return ms;
   }
@@ -102,7 +101,8 @@ class CExecutable : public Executable {
       text += fmt::format("{}{} = {}", k ? ", " : "", program_.symbols[k], symbols[k]);
     }
     return error("E0701", fmt::format("a size is negative or too large, or the workspace is "
-                                      "missing, at {}", text.empty() ? "its sizes" : text));
+                                      "missing, at {}",
+                                      text.empty() ? "its sizes" : text));
   }
 
   LoopProgram program_;
@@ -134,18 +134,20 @@ Result<std::shared_ptr<Library>> open_library(const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
-    return error("E0902", fmt::format("the compiled program cannot be opened: {}",
-                                      reason ? reason : "unknown reason"),
+    return error("E0902",
+                 fmt::format("the compiled program cannot be opened: {}",
+                             reason ? reason : "unknown reason"),
                  "set TMPDIR to a directory that allows execution", Exit::no_device);
   }
   return std::make_shared<Library>(handle);
 }
 
-Hash128 cache_key(const Compiler& compiler, const std::string& source) {
+Hash128 cache_key(const Compiler& compiler, const std::vector<std::string>& flags,
+                  const std::string& source) {
   static const std::string processor = processor_key();
   Hasher hasher;
   hasher.add("tang-c-1").add(source).add(compiler.path).add(compiler.version).add(processor);
-  for (const std::string& flag : compiler.flags) hasher.add(flag);
+  for (const std::string& flag : flags) hasher.add(flag);
   return hasher.finish();
 }
 
@@ -155,8 +157,9 @@ Result<std::shared_ptr<Library>> build(const Compiler& compiler, const std::stri
                                        Diagnostics& warnings) {
   const TempDir dir(options.temp_dir);
   if (dir.path().empty()) {
-    return error("E0902", fmt::format("no temporary directory can be made in `{}`: {}",
-                                      options.temp_dir, std::strerror(errno)),
+    return error("E0902",
+                 fmt::format("no temporary directory can be made in `{}`: {}", options.temp_dir,
+                             std::strerror(errno)),
                  "set TMPDIR to a writable directory", Exit::no_device);
   }
   const std::string text = dir.path() + "/program.c", object = dir.path() + "/program.so";
@@ -165,7 +168,7 @@ Result<std::shared_ptr<Library>> build(const Compiler& compiler, const std::stri
                  "free some space there, raise the file size limit, or set TMPDIR",
                  Exit::no_device);
   }
-  auto compiled = compile_c(compiler, text, object, options.path, dir.path());
+  auto compiled = compile_c(compiler, options.flags, text, object, options.path, dir.path());
   if (!compiled) return tl::unexpected(compiled.error());
   if (options.use_cache && !options.cache_dir.empty()) {
     const auto stored = ObjectCache(options.cache_dir).insert(key, object);
@@ -196,12 +199,12 @@ Result<std::vector<std::unique_ptr<Executable>>> CDevice::compile_all(
   };
   std::string source;
   for (size_t k = 0; k < programs.size(); ++k) {
-    source += c_source(*programs[k],
-                       {.kernel_entry = true, .prefix = prefix(k), .helpers = k == 0});
+    source +=
+        c_source(*programs[k], {.kernel_entry = true, .prefix = prefix(k), .helpers = k == 0});
   }
   const auto cc = compiler(options);
   if (!cc) return tl::unexpected(cc.error());
-  const Hash128 key = cache_key(**cc, source);
+  const Hash128 key = cache_key(**cc, options.flags, source);
   std::shared_ptr<Library> library;
   if (options.use_cache && !options.cache_dir.empty()) {
     if (const auto file = ObjectCache(options.cache_dir).find(key)) {

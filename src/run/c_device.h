@@ -1,7 +1,8 @@
 // The device every machine has: C, compiled by the system's compiler and opened with dlopen.
 //
 // E0901 (exit 3): no compiler. E0902 (exit 3): the compiler's output cannot be written or opened.
-// E0999: the compiler refused what tang emitted, with its log. W0901: the cache directory is unusable.
+// E0999: the compiler refused what tang emitted, with its log. W0901: the cache directory is
+// unusable.
 #pragma once
 
 #include <optional>

@@ -1,16 +1,15 @@
 #include "run/cache.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <signal.h>
 #include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -136,7 +135,8 @@ Result<std::string> ObjectCache::insert(const Hash128& key, const std::string& o
   const auto content = read_file(object);
   if (!content) return give_up("the compiled object cannot be read");
   static std::atomic<uint64_t> serial = 0;
-  const std::string partial = fmt::format("{}/{}.{}.{}.partial", dir_, key.hex(), getpid(), serial++);
+  const std::string partial =
+      fmt::format("{}/{}.{}.{}.partial", dir_, key.hex(), getpid(), serial++);
   if (!write_file(partial, *content + seal(*content))) return give_up(std::strerror(errno));
   if (rename(partial.c_str(), file(key).c_str()) != 0) {
     const std::string reason = std::strerror(errno);

@@ -1,6 +1,6 @@
 // Compiled objects by content. A file `<hash>.so` is a shared object followed by a 32-byte seal
-// (magic, length, hash), so a file cut short or altered is noticed before it is opened. Files appear
-// by rename, so readers never see half of one.
+// (magic, length, hash), so a file cut short or altered is noticed before it is opened. Files
+// appear by rename, so readers never see half of one.
 #pragma once
 
 #include <cstdint>

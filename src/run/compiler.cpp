@@ -1,12 +1,11 @@
 #include "run/compiler.h"
 
+#include <cerrno>
 #include <fcntl.h>
+#include <fstream>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -51,7 +50,8 @@ std::string search(const std::string& name, const std::string& path) {
 
 std::string first_lines(const std::string& log, int count) {
   size_t at = 0;
-  for (int k = 0; k < count && at < log.size(); ++k) at = std::min(log.find('\n', at), log.size()) + 1;
+  for (int k = 0; k < count && at < log.size(); ++k)
+    at = std::min(log.find('\n', at), log.size()) + 1;
   std::string text = log.substr(0, std::min(at, log.size()));
   while (text.ends_with('\n')) text.pop_back();
   return text;
@@ -78,8 +78,8 @@ ProcessResult run_process(const std::vector<std::string>& argv, const std::strin
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(),
-                                 environment.data());
+  const int failed =
+      posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(pipe_ends[1]);
   if (failed == 0) {
@@ -102,27 +102,23 @@ Result<Compiler> find_compiler(const std::string& cc, const std::string& path,
     return error("E0901",
                  cc.empty() ? "the c device needs a C compiler, and there is no cc, gcc or clang"
                             : fmt::format("there is no C compiler `{}`", cc),
-                 "install gcc or clang, on Debian: apt-get install gcc libc6-dev",
-                 Exit::no_device);
+                 "install gcc or clang, on Debian: apt-get install gcc libc6-dev", Exit::no_device);
   }
   const ProcessResult version = run_process({compiler.path, "--version"}, path, temp_dir);
   if (version.status != 0) {
     return error("E0901", fmt::format("the C compiler `{}` does not start", compiler.path),
-                 "install gcc or clang, on Debian: apt-get install gcc libc6-dev",
-                 Exit::no_device);
+                 "install gcc or clang, on Debian: apt-get install gcc libc6-dev", Exit::no_device);
   }
   compiler.version = version.output;
-  compiler.flags = {"-std=gnu11", "-O3",     "-march=native", "-fno-math-errno",
-                    "-ffp-contract=off", "-w", "-pipe", "-shared", "-fPIC"};
   return compiler;
 }
 
-Result<bool> compile_c(const Compiler& compiler, const std::string& source,
-                       const std::string& object, const std::string& path,
-                       const std::string& temp_dir) {
+Result<bool> compile_c(const Compiler& compiler, const std::vector<std::string>& flags,
+                       const std::string& source, const std::string& object,
+                       const std::string& path, const std::string& temp_dir) {
   std::vector<std::string> argv = {compiler.path};
-  argv.insert(argv.end(), compiler.flags.begin(), compiler.flags.end());
-  argv.insert(argv.end(), {"-o", object, source, "-lm"});
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  argv.insert(argv.end(), {"-w", "-pipe", "-shared", "-fPIC", "-o", object, source, "-lm"});
   const ProcessResult result = run_process(argv, path, temp_dir);
   if (result.status == 0) return true;
   const auto mentions = [&](std::string_view words) {
@@ -139,7 +135,8 @@ Result<bool> compile_c(const Compiler& compiler, const std::string& source,
   }
   if (mentions("math.h: No such file") || mentions("stdint.h: No such file") ||
       mentions("cannot find -l") || mentions("crt")) {
-    return error("E0901", fmt::format("the C compiler `{}` lacks the C library: {}", compiler.path, log),
+    return error("E0901",
+                 fmt::format("the C compiler `{}` lacks the C library: {}", compiler.path, log),
                  "on Debian: apt-get install libc6-dev", Exit::no_device);
   }
   return error("E0999", fmt::format("the C compiler refused an emitted program: {}", log),
@@ -151,7 +148,8 @@ std::string processor_key() {
   std::string line, key;
   while (std::getline(file, line)) {
     if (line.empty()) break;  // the first processor stands for all
-    for (const char* field : {"model name", "flags", "Features", "cpu family", "model\t", "CPU part"}) {
+    for (const char* field :
+         {"model name", "flags", "Features", "cpu family", "model\t", "CPU part"}) {
       if (line.starts_with(field)) key += line + "\n";
     }
   }

@@ -11,12 +11,11 @@ namespace tang {
 struct Compiler {
   std::string path;     // absolute
   std::string version;  // what --version prints
-  std::vector<std::string> flags;
 };
 
 struct ProcessResult {
-  int status = -1;        // exit status; 128 + signal if it was killed; -1 if it did not start
-  std::string output;     // stdout and stderr
+  int status = -1;     // exit status; 128 + signal if it was killed; -1 if it did not start
+  std::string output;  // stdout and stderr
 };
 
 // Runs argv[0] with its arguments, no standard input, and PATH and TMPDIR as given.
@@ -28,9 +27,9 @@ Result<Compiler> find_compiler(const std::string& cc, const std::string& path,
                                const std::string& temp_dir);
 
 // Compiles `source` (a file) to the shared object `object`.
-Result<bool> compile_c(const Compiler& compiler, const std::string& source,
-                       const std::string& object, const std::string& path,
-                       const std::string& temp_dir);
+Result<bool> compile_c(const Compiler& compiler, const std::vector<std::string>& flags,
+                       const std::string& source, const std::string& object,
+                       const std::string& path, const std::string& temp_dir);
 
 // What distinguishes this processor: its model and features.
 std::string processor_key();

@@ -12,7 +12,7 @@ static inline float tang_odd(double x) {
   return x == x ? odd : near;
 }
 
-#define TANG_STORE_NARROW(S, T)                                                              \
+#define TANG_STORE_NARROW(S, T) \
   static inline T tang_store_##S##_f64(double x) { return tang_store_##S##_f32(tang_odd(x)); }
 
 static inline float tang_load_f16(uint16_t h) {
@@ -73,12 +73,12 @@ TANG_STORE_NARROW(tf32, float)
 static inline float tang_load_tf32(float x) { return x; }
 
 // Rounding without storing.
-#define TANG_ROUND(S)                                                                        \
-  static inline float tang_round_##S##_f32(float x) {                                        \
-    return tang_load_##S(tang_store_##S##_f32(x));                                           \
-  }                                                                                          \
-  static inline double tang_round_##S##_f64(double x) {                                      \
-    return (double)tang_load_##S(tang_store_##S##_f64(x));                                   \
+#define TANG_ROUND(S)                                      \
+  static inline float tang_round_##S##_f32(float x) {      \
+    return tang_load_##S(tang_store_##S##_f32(x));         \
+  }                                                        \
+  static inline double tang_round_##S##_f64(double x) {    \
+    return (double)tang_load_##S(tang_store_##S##_f64(x)); \
   }
 TANG_ROUND(f16)
 TANG_ROUND(bf16)

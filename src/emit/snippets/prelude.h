@@ -1,10 +1,15 @@
-// Contraction is written out as TANG_FMA where it is wanted and forbidden elsewhere.
+// Contraction is written out as TANG_FMA where it is wanted and forbidden elsewhere. Floating-point
+// exceptions and errno are not looked at, so loops with selects and roots vectorise.
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #define TANG_VECTOR _Pragma("clang loop vectorize(assume_safety)")
 #define TANG_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
-#pragma GCC optimize("fp-contract=off")
+#pragma GCC optimize("fp-contract=off", "no-trapping-math", "no-math-errno")
+// gcc 12 folds double -> float -> double to nothing when it vectorises straight-line code.
+#if defined(TANG_NARROWS)
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
 #define TANG_VECTOR _Pragma("GCC ivdep")
 #define TANG_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -20,20 +25,20 @@
 #include <string.h>
 
 // Sizes: a product or sum that does not fit sets *bad. Operands are not negative.
-static inline int64_t tang_size_mul(int64_t a, int64_t b, int *bad) {
+static inline int64_t tang_size_mul(int64_t a, int64_t b, int* bad) {
   if (a != 0 && b > INT64_MAX / a) *bad = 1;
   return (int64_t)((uint64_t)a * (uint64_t)b);
 }
-static inline int64_t tang_size_add(int64_t a, int64_t b, int *bad) {
+static inline int64_t tang_size_add(int64_t a, int64_t b, int* bad) {
   if (a > INT64_MAX - b) *bad = 1;
   return (int64_t)((uint64_t)a + (uint64_t)b);
 }
-static inline int64_t tang_size_sub(int64_t a, int64_t b, int *bad) {
+static inline int64_t tang_size_sub(int64_t a, int64_t b, int* bad) {
   if (b > a) *bad = 1;
   return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 // Bytes of `count` elements of `bits` bits, rounded up to the next multiple of 64 bytes.
-static inline int64_t tang_size_bytes(int64_t count, int64_t bits, int *bad) {
+static inline int64_t tang_size_bytes(int64_t count, int64_t bits, int* bad) {
   const int64_t bytes = bits == 4 ? count / 2 + count % 2 : tang_size_mul(count, bits / 8, bad);
   return bytes > INT64_MAX - 63 ? (*bad = 1, 0) : (bytes + 63) / 64 * 64;
 }

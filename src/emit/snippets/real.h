@@ -19,8 +19,8 @@ static inline float tang_float(uint32_t u) {
 #define TANG_FMA_f64(a, b, c) ((a) * (b) + (c))
 #endif
 
-// exp(x) = p * a * b with p near 1 and a, b powers of two: x = n ln 2 + r, |r| <= (ln 2) / 2, n split
-// in halves, so that results below the normal range round once and large ones reach infinity.
+// exp(x) = p * a * b with p near 1 and a, b powers of two: x = n ln 2 + r, |r| <= (ln 2) / 2, n
+// split in halves, so that results below the normal range round once and large ones reach infinity.
 // The polynomial is the Taylor series to r^7, whose remainder is below 6e-9 relative.
 typedef struct {
   float p, a, b;
@@ -53,30 +53,30 @@ static inline float tang_exp_f32(float x) {
 static inline double tang_exp_f64(double x) { return exp(x); }
 
 // What f32 and f64 define alike. N is the suffix of the C library's names.
-#define TANG_REAL(T, S, N)                                                                   \
-  static inline T tang_max_##S(T a, T b) { return (a < b) | (b != b) ? b : a; }              \
-  static inline T tang_min_##S(T a, T b) { return (b < a) | (b != b) ? b : a; }              \
-  static inline T tang_abs_##S(T x) { return x < 0 ? -x : x; }                               \
-  static inline T tang_relu_##S(T x) { return x < 0 ? 0 : x; }                               \
-  static inline T tang_floor_##S(T x) { return floor##N(x); }                                \
-  static inline T tang_div_##S(T a, T b) { return floor##N(a / b); }                         \
-  static inline T tang_mod_##S(T a, T b) { return a - b * floor##N(a / b); }                 \
-  static inline T tang_recip_##S(T x) { return 1 / x; }                                      \
-  static inline T tang_sqrt_##S(T x) { return sqrt##N(x); }                                  \
-  static inline T tang_rsqrt_##S(T x) { return 1 / sqrt##N(x); }                             \
-  static inline T tang_sin_##S(T x) { return sin##N(x); }                                    \
-  static inline T tang_cos_##S(T x) { return cos##N(x); }                                    \
-  static inline T tang_atan2_##S(T y, T x) { return atan2##N(y, x); }                        \
-  static inline T tang_log_##S(T x) { return log##N(x); }                                    \
-  static inline T tang_log1p_##S(T x) { return log1p##N(x); }                                \
-  static inline T tang_tanh_##S(T x) { return tanh##N(x); }                                  \
-  static inline T tang_erf_##S(T x) { return erf##N(x); }                                    \
-  static inline T tang_erfc_##S(T x) { return erfc##N(x); }                                  \
-  static inline T tang_pow_##S(T x, T y) {                                                   \
-    return x > 0 && y - y == 0 ? pow##N(x, y) : tang_exp_##S(y * log##N(x));                 \
-  }                                                                                          \
-  static inline T tang_softplus_##S(T x) {                                                   \
-    return tang_max_##S(x, 0) + log1p##N(tang_exp_##S(x < 0 ? x : -x));                      \
+#define TANG_REAL(T, S, N)                                                               \
+  static inline T tang_max_##S(T a, T b) { return (a < b) | (b != b) ? b : a; }          \
+  static inline T tang_min_##S(T a, T b) { return (b < a) | (b != b) ? b : a; }          \
+  static inline T tang_abs_##S(T x) { return x < 0 ? -x : x; }                           \
+  static inline T tang_relu_##S(T x) { return x < 0 ? 0 : x; }                           \
+  static inline T tang_floor_##S(T x) { return floor##N(x); }                            \
+  static inline T tang_div_##S(T a, T b) { return floor##N(a / b); }                     \
+  static inline T tang_mod_##S(T a, T b) { return a - b * floor##N(a / b); }             \
+  static inline T tang_recip_##S(T x) { return 1 / x; }                                  \
+  static inline T tang_sqrt_##S(T x) { return sqrt##N(x); }                              \
+  static inline T tang_rsqrt_##S(T x) { return 1 / sqrt##N(x); }                         \
+  static inline T tang_sin_##S(T x) { return sin##N(x); }                                \
+  static inline T tang_cos_##S(T x) { return cos##N(x); }                                \
+  static inline T tang_atan2_##S(T y, T x) { return atan2##N(y, x); }                    \
+  static inline T tang_log_##S(T x) { return log##N(x); }                                \
+  static inline T tang_log1p_##S(T x) { return log1p##N(x); }                            \
+  static inline T tang_tanh_##S(T x) { return tanh##N(x); }                              \
+  static inline T tang_erf_##S(T x) { return erf##N(x); }                                \
+  static inline T tang_erfc_##S(T x) { return erfc##N(x); }                              \
+  static inline T tang_pow_##S(T x, T y) {                                               \
+    return x > 0 && (x - x) + (y - y) == 0 ? pow##N(x, y) : tang_exp_##S(y * log##N(x)); \
+  }                                                                                      \
+  static inline T tang_softplus_##S(T x) {                                               \
+    return tang_max_##S(x, 0) + log1p##N(tang_exp_##S(x < 0 ? x : -x));                  \
   }
 TANG_REAL(float, f32, f)
 TANG_REAL(double, f64, )
@@ -96,9 +96,7 @@ static inline float tang_silu_f32(float x) {
   const float scaled = x * e.p * e.a * e.b;
   return x < -1024.0f ? 0.0f : (x < 0 ? scaled : x) / (1.0f + e.p * e.a * e.b);
 }
-static inline double tang_silu_f64(double x) {
-  return x < -1024.0 ? 0.0 : x * tang_sigmoid_f64(x);
-}
+static inline double tang_silu_f64(double x) { return x < -1024.0 ? 0.0 : x * tang_sigmoid_f64(x); }
 static inline float tang_gelu_tanh_f32(float x) {
   const float y = 1.5957691216057308f * (x + 0.044715f * (x * x * x));
   return x < -1024.0f ? 0.0f : x * tang_sigmoid_f32(y);

@@ -1,11 +1,11 @@
 // Small graphs for the oracle's tests.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "eval/oracle.h"
 #include "ir/monoids.h"

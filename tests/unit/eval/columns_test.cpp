@@ -25,7 +25,9 @@ class RandomExpressions {
   int64_t draw(int64_t high) { return stream_.integer(next_++, 0, high - 1); }
 
   ExprId operation(Program& p, const std::vector<ExprId>& pool) {
-    const auto pick = [&] { return pool[static_cast<size_t>(draw(static_cast<int64_t>(pool.size())))]; };
+    const auto pick = [&] {
+      return pool[static_cast<size_t>(draw(static_cast<int64_t>(pool.size())))];
+    };
     static constexpr Op ops[] = {
 #define TANG_OP(name, arity, spelling, cost, rank, rule) Op::name,
 #include "expr/ops.def"
@@ -49,10 +51,10 @@ class RandomExpressions {
 };
 
 TEST(Columns, AgreeWithTheDefinition) {
-  const std::vector<double> reals = {0.0, -0.0, 1, -1, 0.5, 2, -3.25, 1e300, -1e300, 5e-324, inf, -inf,
-                                     NAN, 23.7, -700, 3.0000001, 1e6, 0.3};
-  const std::vector<double> integers = {0, 1, -1, 2, 7, -7, 100, -128, 127, 3, 1e9, -1e9, 5, 6, -2,
-                                        4, 8, 9};
+  const std::vector<double> reals = {0.0,    -0.0, 1,    -1,  0.5,  2,    -3.25,     1e300, -1e300,
+                                     5e-324, inf,  -inf, NAN, 23.7, -700, 3.0000001, 1e6,   0.3};
+  const std::vector<double> integers = {0, 1,   -1,   2, 7, -7, 100, -128, 127,
+                                        3, 1e9, -1e9, 5, 6, -2, 4,   8,    9};
   const auto n = static_cast<int64_t>(reals.size());
   for (uint64_t trial = 0; trial < 400; ++trial) {
     Program p;
@@ -70,8 +72,9 @@ TEST(Columns, AgreeWithTheDefinition) {
         const Leaf& l = p.g.leaf(leaf);
         const int64_t here = at[l.form().mentions(i) ? 0 : 1];
         if (l.what == Leaf::What::iota) return Value::integer(here);
-        return l.tensor == x ? Value::real(reals[static_cast<size_t>(here)])
-                             : Value::integer(static_cast<int64_t>(integers[static_cast<size_t>(here)]));
+        return l.tensor == x
+                   ? Value::real(reals[static_cast<size_t>(here)])
+                   : Value::integer(static_cast<int64_t>(integers[static_cast<size_t>(here)]));
       });
       ASSERT_TRUE(same_bits(got.at(flat), want)) << "trial " << trial << " at " << flat;
     }

@@ -1,8 +1,8 @@
 #include "eval/compare.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "build.h"
 #include "eval/monoid_laws.h"
@@ -80,9 +80,9 @@ TEST(MonoidLaws, BuiltInsHold) {
   Graph& g = p.g;
   const Kind r = Kind::real, n = Kind::integer, b = Kind::boolean;
   const std::vector<std::pair<const char*, std::vector<Kind>>> all = {
-      {"sum", {r}},    {"prod", {r}},      {"max", {r}},     {"min", {n}},        {"any", {b}},
-      {"all", {b}},    {"argmax", {r}},    {"argmin", {n}},  {"logsumexp", {r}},  {"moments", {r}},
-      {"sum", {n}},    {"online", {r, r}}, {"affine", {r, r}}};
+      {"sum", {r}}, {"prod", {r}},      {"max", {r}},      {"min", {n}},       {"any", {b}},
+      {"all", {b}}, {"argmax", {r}},    {"argmin", {n}},   {"logsumexp", {r}}, {"moments", {r}},
+      {"sum", {n}}, {"online", {r, r}}, {"affine", {r, r}}};
   for (const auto& [name, kinds] : all) {
     const MonoidId m = builtin_monoid(g, name, kinds).value();
     EXPECT_EQ(monoid_counterexample(g, m, 0).value_or(""), "") << name;

@@ -24,8 +24,8 @@ TEST(Oracle, MatrixProduct) {
   const DimId i = p.dim("i", 2), j = p.dim("j", 3), k = p.dim("k", 2);
   const TensorId a = p.input("a", {2, 2}, {1, 2, 3, 4});
   const TensorId b = p.input("b", {2, 3}, {1, 2, 3, 4, 5, 6});
-  const ExprId body = p.g.make(Op::mul, p.g.read(a, {p.at(i), p.at(k)}),
-                               p.g.read(b, {p.at(k), p.at(j)}));
+  const ExprId body =
+      p.g.make(Op::mul, p.g.read(a, {p.at(i), p.at(k)}), p.g.read(b, {p.at(k), p.at(j)}));
   const TensorId c = p.fold("c", {i, j}, {k}, "sum", {body});
   EXPECT_EQ(p.reals(c), (Reals{9, 12, 15, 19, 26, 33}));
   OracleOptions sampled;
@@ -313,7 +313,7 @@ TEST(Oracle, UnbuiltConstructsSaySo) {
   const DimId t = p.dim("t", 2);
   const ExprId x = p.g.read(p.input("x", {2}, {1, 2}), {p.at(t)});
   const TensorId y = p.fold("y", {t}, {}, "sum", {x});
-  p.g[p.g[y].node].scan = Scan{t};
+  p.g[p.g[y].node].scan.emplace().along = t;
   EXPECT_EQ(evaluate_tensors(p.g, {}, p.given, {y}).error().id, "E0590");
   p.g[p.g[y].node].gradient = Gradient{};
   EXPECT_EQ(evaluate_tensors(p.g, {}, p.given, {y}).error().id, "E0690");
@@ -341,12 +341,12 @@ TEST(Oracle, SampledEqualsFull) {
   Reals xs, vs;
   for (int k = 0; k < 60 * 40; ++k) xs.push_back(std::sin(k)), vs.push_back(std::cos(3.0 * k));
   const TensorId x = p.input("x", {60, 40}, xs), v = p.input("v", {60, 40}, vs);
-  const TensorId s = p.fold("s", {i, j}, {e}, "sum",
-                            {p.g.make(Op::mul, p.g.read(x, {p.at(i), p.at(e)}),
-                                      p.g.read(x, {p.at(j), p.at(e)}))});
+  const TensorId s =
+      p.fold("s", {i, j}, {e}, "sum",
+             {p.g.make(Op::mul, p.g.read(x, {p.at(i), p.at(e)}), p.g.read(x, {p.at(j), p.at(e)}))});
   const ExprId args[] = {p.g.read(s, {p.at(i), p.at(j2)}), p.g.read(v, {p.at(j2), p.at(e)})};
-  const TensorId o = p.fold("o", {i, e}, {j2}, "online", {args[0], args[1]},
-                            {Program::bound(p.at(i) - p.at(j2))});
+  const TensorId o =
+      p.fold("o", {i, e}, {j2}, "online", {args[0], args[1]}, {Program::bound(p.at(i) - p.at(j2))});
   OracleOptions sampled;
   sampled.extent = OracleOptions::Extent::sampled;
   sampled.points = 100;

@@ -24,11 +24,13 @@ Program sample() {
          {.hint = Hint::unroll});
   b.for_("i", b.integer(0), b.integer(8), [&](Value i) {
     const Value a = b.var("a", b.at(acc, b.integer(2)));
-    b.for_("j", b.integer(0), b.symbol(n), [&](Value j) {
-      const Value v = b.let("v", b.load(x, b.add(b.mul(b.symbol(n), i), j)));
-      b.if_(b.logical_and(b.le(b.integer(0), j), b.logical_not(b.lt(i, j))),
-            [&] { b.assign(a, b.max(a, b.neg(b.sub(v, b.sub(v, b.quot(v, b.f32(3))))))); });
-    }, {.step = 2, .hint = Hint::vector});
+    b.for_("j", b.integer(0), b.symbol(n),
+           [&](Value j) {
+             const Value v = b.let("v", b.load(x, b.add(b.mul(b.symbol(n), i), j)));
+             b.if_(b.logical_and(b.le(b.integer(0), j), b.logical_not(b.lt(i, j))),
+                   [&] { b.assign(a, b.max(a, b.neg(b.sub(v, b.sub(v, b.quot(v, b.f32(3))))))); });
+           },
+           {.step = 2, .hint = Hint::vector});
     b.store(t, i, b.select(b.eq(i, b.integer(3)), b.round(Format::bf16, a), b.f32(0.1)));
   });
   b.end_kernel();
@@ -123,13 +125,15 @@ TEST(LoopText, NamesThatLookLikeKeywords) {
   const BufferId in = b.buffer("store", Format::f32, Poly::param(step), Role::input);
   const BufferId out = b.buffer("for", Format::f32, Poly::param(step), Role::output);
   b.begin_kernel("kernel");
-  b.for_("if", b.integer(0), b.symbol(step), [&](Value i) {
-    const Value v = b.var("let", b.load(in, i));
-    b.assign(v, b.add(v, v));
-    const Array a = b.array("array", Type::f32, 2);
-    b.set(a, b.integer(0), v);
-    b.store(out, i, b.at(a, b.integer(0)));
-  }, {.step = 3, .hint = Hint::vector});
+  b.for_("if", b.integer(0), b.symbol(step),
+         [&](Value i) {
+           const Value v = b.var("let", b.load(in, i));
+           b.assign(v, b.add(v, v));
+           const Array a = b.array("array", Type::f32, 2);
+           b.set(a, b.integer(0), v);
+           b.store(out, i, b.at(a, b.integer(0)));
+         },
+         {.step = 3, .hint = Hint::vector});
   b.end_kernel();
   auto program = b.finish();
   ASSERT_TRUE(program) << program.error().message;
@@ -137,7 +141,8 @@ TEST(LoopText, NamesThatLookLikeKeywords) {
 }
 
 std::string header() {
-  return "symbol n\nbuffer x : f32[8] input\nbuffer y : f32[n] output\nbuffer w : i8[n] workspace\n";
+  return "symbol n\nbuffer x : f32[8] input\nbuffer y : f32[n] output\nbuffer w : i8[n] "
+         "workspace\n";
 }
 
 // The first error of parsing or verifying a kernel with this body.
@@ -210,8 +215,9 @@ TEST(LoopVerifier, NamesKernelAndStatement) {
 }
 
 TEST(LoopVerifier, LaunchOrder) {
-  const std::string head = "buffer x : f32[4] input\nbuffer t : f32[4] workspace\n"
-                           "buffer y : f32[4] output\nbuffer z : f32[4] output into x\n";
+  const std::string head =
+      "buffer x : f32[4] input\nbuffer t : f32[4] workspace\n"
+      "buffer y : f32[4] output\nbuffer z : f32[4] output into x\n";
   const auto faults = [&](const std::string& kernels) {
     auto program = parse_program(head + kernels, "order");
     EXPECT_TRUE(program) << program.error().message;

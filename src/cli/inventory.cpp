@@ -1,0 +1,134 @@
+// The commands that need no program: rules, devices, cache, help.
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/text.h"
+#include "run/cache.h"
+
+namespace tang::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct ErrorRow {
+  const char* id;
+  const char* title;
+  const char* text;
+};
+
+constexpr ErrorRow error_rows[] = {
+#define TANG_ERROR(id, title, explanation) {id, title, explanation},
+#include "base/errors.def"
+#undef TANG_ERROR
+};
+
+std::string wrapped(const std::string& text, size_t columns) {
+  std::string out, line;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.empty() && width(line) + 1 + width(word) > columns) {
+      out += line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return out + line + "\n";
+}
+
+Outcome<void> error_help(Session& s, const std::string& id) {
+  std::vector<std::string> ids;
+  for (const ErrorRow& row : error_rows) {
+    ids.emplace_back(row.id);
+    if (id != row.id) continue;
+    if (s.options.json) s.print_json({{"schema", 1}, {"id", id}, {"title", row.title}, {"text", row.text}});
+    else s.out += fmt::format("{}: {}\n\n{}", id, row.title, wrapped(row.text, 90));
+    return {};
+  }
+  const std::string near = suggestion(id, ids);
+  return fail(error("E0802", fmt::format("there is no error `{}`", id),
+                    near.empty() ? "ids look like E0402" : near).value());
+}
+
+}  // namespace
+
+Outcome<void> help_command(Session& s) {
+  if (s.options.words.empty()) {
+    s.out += general_help();
+    return {};
+  }
+  const std::string& topic = s.options.words[0];
+  if (topic.size() == 5 && (topic[0] == 'E' || topic[0] == 'W') && std::isdigit(static_cast<unsigned char>(topic[1])))
+    return error_help(s, topic);
+  if (const auto text = command_help(topic)) {
+    s.out += *text;
+    return {};
+  }
+  const std::string near = suggestion(topic, command_names());
+  return fail(error("E0802", fmt::format("there is no command `{}`", topic),
+                    near.empty() ? "`tang help` lists the commands; errors have ids like E0402" : near).value());
+}
+
+Outcome<void> rules_command(Session& s) {
+  json list = json::array();
+  std::vector<std::vector<std::string>> rows = {{"rule", "law", "theorem", "test", ""}};
+  for (const Rule& r : rules()) {
+    list.push_back({{"rule", r.name}, {"law", r.law}, {"theorem", ""}, {"test", r.test},
+                    {"exact", r.exact}, {"summary", r.summary}});
+    rows.push_back({std::string(r.name), std::string(r.law), "–", std::string(r.test), std::string(r.summary)});
+  }
+  if (s.options.json) s.print_json({{"schema", 1}, {"rules", list}});
+  else s.out += table(rows, "lllll");
+  return {};
+}
+
+Outcome<void> devices_command(Session& s) {
+  json list = json::array();
+  std::vector<std::vector<std::string>> rows = {{"device", "name", "memory", "threads"}};
+  const double memory = static_cast<double>(memory_limit());
+  const auto add = [&](const std::string& device, const std::string& name, int threads) {
+    list.push_back({{"device", device},
+                    {"name", name},
+                    {"limits", {{"memory_bytes", memory_limit()}, {"threads", threads}}},
+                    {"features", {"f64", "f16", "i64"}}});
+    rows.push_back({device, name, with_unit(memory, "B"), fmt::format("{}", threads)});
+  };
+  if (const auto cc = find_compiler("", s.environment.path, s.environment.temp_dir))
+    add("c", cc->version.substr(0, cc->version.find('\n')), 1);
+  add("oracle", "the f64 interpreter", static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  if (s.options.json) s.print_json({{"schema", 1}, {"devices", list}});
+  else s.out += table(rows, "llrr");
+  return {};
+}
+
+Outcome<void> cache_command(Session& s) {
+  const std::vector<std::string>& words = s.options.words;
+  const std::string action = words.empty() ? "info" : words[0];
+  if (action == "prune" || action == "export" || action == "import")
+    return fail(error("E0806", fmt::format("cache {} is not built yet", action), "info and clear work").value());
+  if ((action != "info" && action != "clear") || words.size() > 1)
+    return fail(error("E0801", fmt::format("cache {}: there is no such action", fmt::join(words, " ")),
+                      "actions are info and clear").value());
+  const std::string& dir = s.environment.cache_dir;
+  const CacheInfo removed = action == "clear" && !dir.empty() ? cache_clear(dir) : CacheInfo{};
+  const CacheInfo info = dir.empty() ? CacheInfo{} : cache_info(dir);
+  if (s.options.json) {
+    json value = {{"schema", 1}, {"dir", dir}, {"entries", info.entries}, {"bytes", info.bytes}};
+    if (action == "clear") value["removed"] = removed.entries;
+    s.print_json(value);
+  } else {
+    const CacheInfo& shown = action == "clear" ? removed : info;
+    s.out += fmt::format("{}  {}{} entries, {}\n", dir.empty() ? "no cache directory" : dir,
+                         action == "clear" ? "removed " : "", shown.entries,
+                         with_unit(static_cast<double>(shown.bytes), "B"));
+  }
+  return {};
+}
+
+}  // namespace tang::cli

@@ -1,0 +1,87 @@
+// One invocation: options, environment, the program on its way through the pipeline, and what has
+// been said so far. Commands (commands.h) are short sequences of these steps.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/environment.h"
+#include "cli/options.h"
+#include "eval/oracle.h"
+#include "front/source.h"
+#include "ir/bind.h"
+#include "rewrite/pipeline.h"
+#include "run/c_device.h"
+#include "verify/variant.h"
+
+namespace tang::cli {
+
+template <class T>
+using Outcome = tl::expected<T, Diagnostics>;
+
+inline tl::unexpected<Diagnostics> fail(Diagnostic d) {
+  return tl::unexpected<Diagnostics>(Diagnostics{std::move(d)});
+}
+inline tl::unexpected<Diagnostics> fail(Diagnostics d) {
+  return tl::unexpected<Diagnostics>(std::move(d));
+}
+// Success before the end, after --stop-after: no diagnostics.
+inline tl::unexpected<Diagnostics> stop() { return tl::unexpected<Diagnostics>(Diagnostics{}); }
+
+class Session {
+ public:
+  Session(Options o, Environment e) : options(std::move(o)), environment(std::move(e)) {}
+
+  const Options options;
+  const Environment environment;
+  std::optional<Source> source;
+  std::string out;                 // stdout, written at the end
+  Exit exit = Exit::ok;            // of a command that succeeded but found something wrong
+
+  Graph naive;                     // parsed and bound
+  std::vector<Array> arrays;       // values of the inputs, in program order
+
+  // Reads, parses and binds the program, with the arrays of --in. Afterwards `naive` is set.
+  Outcome<void> load(bool require_all);
+  // Fills in inputs that were not given, from the seed.
+  Outcome<void> draw_inputs();
+  std::vector<Array*> inputs();
+  Given given() const;
+
+  Outcome<Derivation> derive_program();
+  // The derived (or naive) program planned and lowered, with --schedule obeyed for the derived.
+  Outcome<Variant> lower_program(const Graph& g, bool as_written);
+
+  // The devices asked for. `list` allows several and `all`.
+  Outcome<std::vector<std::string>> devices(bool list) const;
+  Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
+  CompileOptions compile_options() const;
+  bool has_compiler();
+
+  void print_json(const nlohmann::json& value);
+  void warn(const Diagnostic& d);
+  bool logs(std::string_view channel) const;
+  void log(std::string_view channel, const std::string& text);
+  // To be called after each pass: times, dumps and --stop-after. True: stop here.
+  bool passed(const std::string& pass, const std::function<std::string()>& text);
+  void print_times();
+
+ private:
+  Outcome<void> store_formats();
+  Outcome<void> read_inputs(Bindings& bindings);
+  Outcome<void> check_passes() const;
+
+  std::vector<std::optional<Array>> given_;
+  std::vector<std::pair<TensorId, std::string>> raw_;   // inputs from raw files, read after binding
+  std::vector<std::pair<std::string, double>> times_;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  CDevice device_;
+};
+
+// Writes diagnostics to stderr, and under --json the error object to `out`.
+void report(const Diagnostics& diagnostics, const Source* source, bool color, bool json,
+            std::string& out);
+
+}  // namespace tang::cli

@@ -1,0 +1,37 @@
+// A program ready for devices: a graph in the softmax reading, its schedule and its loop program,
+// with the correspondence between tensors and buffers.
+#pragma once
+
+#include <functional>
+
+#include "loop/lower.h"
+
+namespace tang {
+
+struct Variant {
+  Graph graph;                                       // after the softmax reading
+  Schedule schedule;
+  Lowered lowered;
+  std::vector<std::optional<loop::BufferId>> buffer_of;  // by TensorId: where its value lies
+  std::vector<loop::BufferId> outputs;               // in program order
+
+  const LoopProgram& program() const { return lowered.program; }
+};
+
+// Changes a schedule between planning and lowering: pinned fields.
+using AdjustSchedule = std::function<Result<void>(const Graph&, Schedule&)>;
+
+// Reads, plans and lowers a bound or symbolic graph. Errors of plan, adjust and lower.
+Result<Variant> make_variant(const Graph& g, const PlanOptions& options,
+                             const AdjustSchedule& adjust = {});
+
+// The plan of the program as it is written: a kernel for every definition.
+PlanOptions naive_plan(PlanOptions options);
+
+// The input tensors, in program order.
+std::vector<TensorId> inputs_of(const Graph& g);
+
+// The shape of a tensor of a bound graph.
+std::vector<int64_t> bound_shape(const Graph& g, TensorId t);
+
+}  // namespace tang
