@@ -27,4 +27,8 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   add_dependencies(tang tang_version)
   target_include_directories(tang PRIVATE ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
   target_link_libraries(tang PRIVATE ${TANG_LIBRARIES} tang_deps tang_options)
+  # man tang says what tang help says.
+  install(CODE "execute_process(COMMAND $<TARGET_FILE:tang> help man
+    OUTPUT_FILE ${PROJECT_BINARY_DIR}/tang.1 COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${PROJECT_BINARY_DIR}/tang.1 DESTINATION share/man/man1)
 endif()

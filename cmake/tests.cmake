@@ -2,7 +2,7 @@
 #   tests/unit/<folder>/*.cpp  unit_<folder>, GoogleTest
 #   tests/law/<folder>/*.cpp   law_<folder>, GoogleTest and rapidcheck
 #   tests/text/*.cpp           tang-test, run once for each folder of tests/text
-#   tests/fuzz/*.cpp           fuzz_<file>, a program each, with its own main
+#   tests/fuzz/<folder>/*.cpp  fuzz_<folder>, a program of its own main
 # All run in the project's root, so that the default test data folder ../shared/data is found.
 
 find_package(GTest REQUIRED)
@@ -76,11 +76,23 @@ if(sources AND TARGET tang)
   endforeach()
 endif()
 
-file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
-foreach(source IN LISTS sources)
-  get_filename_component(name ${source} NAME_WE)
-  tang_test_program(fuzz_${name} ${source})
-  target_link_libraries(fuzz_${name} PRIVATE ${TANG_LIBRARIES})
-  add_test(NAME fuzz.${name} COMMAND fuzz_${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 1200)
+file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/tests/fuzz CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/tests/fuzz/*)
+foreach(folder IN LISTS folders)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/${folder}/*.cpp)
+  tang_test_program(fuzz_${folder} ${sources})
+  target_link_libraries(fuzz_${folder} PRIVATE ${TANG_LIBRARIES})
+  add_test(NAME fuzz.${folder} COMMAND fuzz_${folder} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(fuzz.${folder} PROPERTIES LABELS fuzz TIMEOUT 1200)
 endforeach()
+
+# tests/cli/*.sh: the program as users meet it, with its exit codes, messages and JSON.
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*.sh)
+if(TARGET tang)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    add_test(NAME cli.${name} COMMAND bash ${source} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 600
+      ENVIRONMENT "TANG=$<TARGET_FILE:tang>")
+  endforeach()
+endif()

@@ -14,14 +14,14 @@ namespace tang::cli {
 
 namespace {
 
-constexpr double time_wanted_ms = 1000;             // for the timed runs of one program
+constexpr double time_wanted_ms = 1000;              // for the timed runs of one program
 constexpr int64_t rotated_bytes = int64_t{1} << 27;  // more than the caches hold
 
 struct Times {
   double total_ms = 0;
-  double spread = 0;                 // half the distance of the quartiles, relative to the median
+  double spread = 0;  // half the distance of the quartiles, relative to the median
   int runs = 0;
-  std::vector<double> kernels;       // medians
+  std::vector<double> kernels;  // medians
 };
 
 double quantile(std::vector<double> values, double q) {
@@ -44,10 +44,14 @@ class Sets {
     const std::vector<int64_t> symbols = bound_params(v.graph);
     double bytes = static_cast<double>(workspace);
     for (const loop::Buffer& b : v.program().buffers)
-      bytes += static_cast<double>(bytes_for(b.format, b.count.evaluate(symbols).value_or(0)).value_or(0));
+      bytes += static_cast<double>(
+          bytes_for(b.format, b.count.evaluate(symbols).value_or(0)).value_or(0));
     const double room = static_cast<double>(memory_limit()) / 4;
-    double wanted = warm ? 1 : std::min(16.0, std::ceil(static_cast<double>(rotated_bytes) / std::max(bytes, 1.0)));
-    wanted = std::max(1.0, std::min(std::max(wanted, warm ? 1.0 : 2.0), std::floor(room / std::max(bytes, 1.0))));
+    double wanted =
+        warm ? 1
+             : std::min(16.0, std::ceil(static_cast<double>(rotated_bytes) / std::max(bytes, 1.0)));
+    wanted = std::max(
+        1.0, std::min(std::max(wanted, warm ? 1.0 : 2.0), std::floor(room / std::max(bytes, 1.0))));
     for (int k = 0; k < static_cast<int>(wanted); ++k) {
       auto set = std::make_unique<Set>();
       std::vector<Array*> pointers;
@@ -86,12 +90,15 @@ Result<void> time_total(Session& s, const Variant& v, const Executable& program,
     ProgramMemory& m = (*sets)->next();
     const auto ran = program.run(m.arguments(), symbols, m.workspace());
     if (!ran) return tl::unexpected(ran.error());
-    if (k < 0) first = ran->total_ms;
-    else all.push_back(ran->total_ms);
+    if (k < 0)
+      first = ran->total_ms;
+    else
+      all.push_back(ran->total_ms);
   }
   times.runs = static_cast<int>(all.size());
   times.total_ms = quantile(all, 0.5);
-  if (times.total_ms > 0) times.spread = (quantile(all, 0.75) - quantile(all, 0.25)) / 2 / times.total_ms;
+  if (times.total_ms > 0)
+    times.spread = (quantile(all, 0.75) - quantile(all, 0.25)) / 2 / times.total_ms;
   return {};
 }
 
@@ -102,8 +109,8 @@ Result<void> time_kernels(Session& s, const Variant& v, const Executable& progra
     times.kernels = {times.total_ms};
     return {};
   }
-  auto memory = ProgramMemory::make(v.program(), symbols, s.inputs(),
-                                    ProgramMemory::Workspace::separate, 0);
+  auto memory =
+      ProgramMemory::make(v.program(), symbols, s.inputs(), ProgramMemory::Workspace::separate, 0);
   if (!memory) return tl::unexpected(memory.error());
   std::vector<std::vector<double>> all(count);
   for (int k = -1; k < std::min(times.runs, 10); ++k)
@@ -128,13 +135,14 @@ Outcome<Times> measure(Session& s, const Variant& v) {
 nlohmann::json kernels_json(const Variant& v, const Times& times) {
   nlohmann::json list = nlohmann::json::array();
   for (size_t k = 0; k < times.kernels.size(); ++k)
-    list.push_back({{"name", v.program().kernels[k].name},
-                    {"ms", json_number(times.kernels[k])},
-                    {"floor_ms", nullptr},
-                    {"bytes", kernel_bytes(v, k)},
-                    {"flops", kernel_flops(v, k)},
-                    {"schedule", k < v.schedule.kernels.size() ? to_json(v.graph, v.schedule.kernels[k])
-                                                               : nlohmann::json::object()}});
+    list.push_back(
+        {{"name", v.program().kernels[k].name},
+         {"ms", json_number(times.kernels[k])},
+         {"floor_ms", nullptr},
+         {"bytes", kernel_bytes(v, k)},
+         {"flops", kernel_flops(v, k)},
+         {"schedule", k < v.schedule.kernels.size() ? to_json(v.graph, v.schedule.kernels[k])
+                                                    : nlohmann::json::object()}});
   return list;
 }
 
@@ -157,7 +165,8 @@ Outcome<void> bench_command(Session& s) {
   const auto devices = s.devices(false);
   if (!devices) return fail(devices.error());
   if (devices->front() != "c")
-    return fail(error("E0802", "bench times kernels, and the oracle has none", "use --device c").value());
+    return fail(
+        error("E0802", "bench times kernels, and the oracle has none", "use --device c").value());
   if (auto ok = s.load(true); !ok) return ok;
   auto d = s.derive_program();
   if (!d) return fail(d.error());
@@ -166,9 +175,13 @@ Outcome<void> bench_command(Session& s) {
   if (auto ok = s.draw_inputs(); !ok) return ok;
   const auto times = measure(s, *derived);
   if (!times) return fail(times.error());
-  nlohmann::json value = {{"schema", 1}, {"device", "c"}, {"total_ms", json_number(times->total_ms)},
-                          {"runs", times->runs}, {"spread", json_number(times->spread)},
-                          {"floor_ms", nullptr}, {"kernels", kernels_json(*derived, *times)}};
+  nlohmann::json value = {{"schema", 1},
+                          {"device", "c"},
+                          {"total_ms", json_number(times->total_ms)},
+                          {"runs", times->runs},
+                          {"spread", json_number(times->spread)},
+                          {"floor_ms", nullptr},
+                          {"kernels", kernels_json(*derived, *times)}};
   std::string text = bench_table(*derived, *times);
   if (s.options.vs_naive) {
     auto naive = s.lower_program(s.naive, true);
@@ -176,13 +189,16 @@ Outcome<void> bench_command(Session& s) {
     const auto slow = measure(s, *naive);
     if (!slow) return fail(slow.error());
     const double speedup = times->total_ms > 0 ? slow->total_ms / times->total_ms : 0;
-    value["naive"] = {{"total_ms", json_number(slow->total_ms)}, {"kernels", kernels_json(*naive, *slow)}};
+    value["naive"] = {{"total_ms", json_number(slow->total_ms)},
+                      {"kernels", kernels_json(*naive, *slow)}};
     value["speedup"] = json_number(speedup);
     text += "\nas written\n" + bench_table(*naive, *slow) +
             fmt::format("\nderived is {} times as fast\n", three_digits(speedup));
   }
-  if (s.options.json) s.print_json(value);
-  else s.out += text;
+  if (s.options.json)
+    s.print_json(value);
+  else
+    s.out += text;
   return {};
 }
 

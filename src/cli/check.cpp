@@ -1,4 +1,6 @@
 // tang check: naive and derived programs on each device against the oracle.
+#include "verify/check.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +11,6 @@
 #include "ir/softmax.h"
 #include "loop/text.h"
 #include "loop/verify.h"
-#include "verify/check.h"
 
 namespace tang::cli {
 
@@ -27,15 +28,19 @@ Outcome<void> replace_kernels(const Session& s, Variant& v) {
   for (const std::string& word : s.options.replace) {
     const size_t at = word.find('=');
     if (at == std::string::npos)
-      return fail(error("E0801", fmt::format("--replace {}: this is not KERNEL=FILE", word), "").value());
+      return fail(
+          error("E0801", fmt::format("--replace {}: this is not KERNEL=FILE", word), "").value());
     const std::string name = word.substr(0, at), path = word.substr(at + 1);
     LoopProgram& program = v.lowered.program;
     const auto k = program.find_kernel(name);
     if (!k) {
       std::vector<std::string> names;
       for (const loop::Kernel& kernel : program.kernels) names.push_back(kernel.name);
-      return fail(error("E0804", fmt::format("--replace {}: the derived program has no kernel `{}`", word, name),
-                        fmt::format("its kernels are `{}`", fmt::join(names, "`, `"))).value());
+      return fail(
+          error("E0804",
+                fmt::format("--replace {}: the derived program has no kernel `{}`", word, name),
+                fmt::format("its kernels are `{}`", fmt::join(names, "`, `")))
+              .value());
     }
     const auto text = read_file(path, 1 << 26);
     if (!text) return fail(text.error());
@@ -74,35 +79,42 @@ std::string value_text(const Value& v) {
 
 std::string fault_text(const Session& s, const std::string& device, bool derived, const Fault& f) {
   const std::string what =
-      f.kernel.empty() ? fmt::format("output {} of the {} program differs from the program as written",
-                                     f.tensor, derived ? "derived" : "naive")
-                       : fmt::format("kernel {}{} is wrong", f.kernel, derived ? "" : " of the naive program");
+      f.kernel.empty()
+          ? fmt::format("output {} of the {} program differs from the program as written", f.tensor,
+                        derived ? "derived" : "naive")
+          : fmt::format("kernel {}{} is wrong", f.kernel, derived ? "" : " of the naive program");
   const std::string tolerance =
       f.comparison.exact ? "exact" : fmt::format("tolerance {:.0e}", f.tolerance);
-  std::string text =
-      fmt::format("✗ {}: {} at {}: got {}, want {} (error {}, {})\n", device, what, f.at,
-                  value_text(f.comparison.got), value_text(f.comparison.want),
-                  error_text(f.comparison.error), tolerance);
-  const std::string written = f.unwritten < 0    ? "which elements were written cannot be told"
-                              : f.unwritten == 0 ? "every element was written"
-                                                 : fmt::format("{} elements were never written", f.unwritten);
-  text += fmt::format("  {}; {}\n", f.kernel.empty() ? "every kernel is right: the derivation is wrong"
-                                                     : "its inputs are right", written);
+  std::string text = fmt::format("✗ {}: {} at {}: got {}, want {} (error {}, {})\n", device, what,
+                                 f.at, value_text(f.comparison.got), value_text(f.comparison.want),
+                                 error_text(f.comparison.error), tolerance);
+  const std::string written = f.unwritten < 0 ? "which elements were written cannot be told"
+                              : f.unwritten == 0
+                                  ? "every element was written"
+                                  : fmt::format("{} elements were never written", f.unwritten);
+  text +=
+      fmt::format("  {}; {}\n",
+                  f.kernel.empty() ? "every kernel is right for its inputs: the derivation differs"
+                                   : "its inputs are right",
+                  written);
   return text + fmt::format("  again: {}\n", again(s, device));
 }
 
 std::string program_text(const char* label, const ProgramCheck& c, const Palette& p) {
-  return fmt::format("{} {} of {} {}  {}", label, c.passed(), c.kernels.size(),
-                     c.ok() ? fmt::format("{}✓{}", p.green, p.reset) : fmt::format("{}✗{}", p.red, p.reset),
-                     error_text(c.error));
+  return fmt::format(
+      "{} {} of {} {}  {}", label, c.passed(), c.kernels.size(),
+      c.ok() ? fmt::format("{}✓{}", p.green, p.reset) : fmt::format("{}✗{}", p.red, p.reset),
+      error_text(c.error));
 }
 
 nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
   nlohmann::json kernels = nlohmann::json::array();
   for (const bool derived : {false, true})
     for (const KernelCheck& k : (derived ? c.derived : c.naive).kernels)
-      kernels.push_back({{"name", k.name}, {"program", derived ? "derived" : "naive"},
-                         {"error", json_number(k.error)}, {"ok", k.ok}});
+      kernels.push_back({{"name", k.name},
+                         {"program", derived ? "derived" : "naive"},
+                         {"error", json_number(k.error)},
+                         {"ok", k.ok}});
   nlohmann::json value = {{"schema", 1},
                           {"ok", c.ok()},
                           {"device", c.device},
@@ -113,10 +125,13 @@ nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
     const ProgramCheck& program = derived ? c.derived : c.naive;
     if (program.ok() || value.contains("fault")) continue;
     const Fault& f = *program.fault;
-    value["fault"] = {{"kernel", f.kernel}, {"program", derived ? "derived" : "naive"},
-                      {"at", f.at}, {"got", json_number(f.comparison.got.as_real())},
+    value["fault"] = {{"kernel", f.kernel},
+                      {"program", derived ? "derived" : "naive"},
+                      {"at", f.at},
+                      {"got", json_number(f.comparison.got.as_real())},
                       {"want", json_number(f.comparison.want.as_real())},
-                      {"unwritten", f.unwritten}, {"again", again(s, c.device)}};
+                      {"unwritten", f.unwritten},
+                      {"again", again(s, c.device)}};
   }
   return value;
 }
@@ -148,7 +163,9 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
 
 Outcome<void> check_command(Session& s) {
   if (s.options.vm)
-    return fail(error("E0806", "check --vm is not built yet", "leave it out: kernels run on the device").value());
+    return fail(
+        error("E0806", "check --vm is not built yet", "leave it out: kernels run on the device")
+            .value());
   const auto devices = s.devices(true);
   if (!devices) return fail(devices.error());
   if (auto ok = s.load(true); !ok) return ok;
@@ -188,14 +205,17 @@ Outcome<void> check_command(Session& s) {
     if (s.options.json) {
       s.print_json(check_json(s, c));
     } else {
-      s.out += fmt::format("{}  {}    {}\n", padded(device, columns), program_text("naive", c.naive, p),
-                           program_text("derived", c.derived, p));
+      s.out +=
+          fmt::format("{}  {}    {}\n", padded(device, columns), program_text("naive", c.naive, p),
+                      program_text("derived", c.derived, p));
     }
     if (!c.naive.ok()) faults += fault_text(s, device, false, *c.naive.fault);
     if (!c.derived.ok()) faults += fault_text(s, device, true, *c.derived.fault);
   }
-  if (s.options.json) s.log("", faults);
-  else s.out += faults;
+  if (s.options.json)
+    s.log("", faults);
+  else
+    s.out += faults;
   return {};
 }
 

@@ -24,8 +24,8 @@ size_t live_nodes(const Graph& g) { return g.order().size(); }
 
 std::string summary_line(const char* label, const Graph& g, const Variant& v, const Palette& p) {
   const size_t nodes = live_nodes(g), kernels = v.program().kernels.size();
-  return fmt::format("{}{:<7}{}  {} node{} · {} kernel{} · writes {}\n", p.bold, label, p.reset, nodes,
-                     nodes == 1 ? "" : "s", kernels, kernels == 1 ? "" : "s",
+  return fmt::format("{}{:<7}{}  {} node{} · {} kernel{} · writes {}\n", p.bold, label, p.reset,
+                     nodes, nodes == 1 ? "" : "s", kernels, kernels == 1 ? "" : "s",
                      bytes_text(v.graph, bytes_written(v.program())));
 }
 
@@ -71,8 +71,10 @@ std::string rewrite_details(const std::vector<LogEntry>& log, const Palette& p) 
   std::string out;
   for (size_t k = 0; k < log.size(); ++k) {
     out += fmt::format("{:>3}  {}: {}\n", k + 1, log[k].rule, log[k].summary);
-    for (const std::string& t : log[k].before) out += fmt::format("{}{}{}\n", p.red, indented("- " + t), p.reset);
-    for (const std::string& t : log[k].after) out += fmt::format("{}{}{}\n", p.green, indented("+ " + t), p.reset);
+    for (const std::string& t : log[k].before)
+      out += fmt::format("{}{}{}\n", p.red, indented("- " + t), p.reset);
+    for (const std::string& t : log[k].after)
+      out += fmt::format("{}{}{}\n", p.green, indented("+ " + t), p.reset);
   }
   return out;
 }
@@ -86,18 +88,24 @@ json kernel_json(const Variant& v, const KernelPlan& k) {
   for (const Target& t : n.targets) shapes.push_back(shape_json(g, g[t.tensor].shape));
   std::string monoid;
   for (const Fold& f : n.folds) monoid += (monoid.empty() ? "" : ", ") + g[f.monoid].name;
-  return {{"name", k.name},     {"points", points},          {"reduce", reduce},
-          {"monoid", monoid},   {"materialises", shapes},    {"schedule", to_json(g, k)}};
+  return {{"name", k.name},   {"points", points},       {"reduce", reduce},
+          {"monoid", monoid}, {"materialises", shapes}, {"schedule", to_json(g, k)}};
 }
 
 json derive_json(const Derivation& d, const Graph& result, const Variant& v, bool why_not) {
   json rewrites = json::array(), kernels = json::array();
   for (const LogEntry& e : d.log)
-    rewrites.push_back({{"rule", e.rule},     {"law", e.law},       {"node", e.node},
-                        {"summary", e.summary}, {"before", e.before}, {"after", e.after}});
+    rewrites.push_back({{"rule", e.rule},
+                        {"law", e.law},
+                        {"node", e.node},
+                        {"summary", e.summary},
+                        {"before", e.before},
+                        {"after", e.after}});
   for (const KernelPlan& k : v.schedule.kernels) kernels.push_back(kernel_json(v, k));
-  json value = {{"schema", 1},        {"rewrites", rewrites},
-                {"kernels", kernels}, {"text", print(result)},
+  json value = {{"schema", 1},
+                {"rewrites", rewrites},
+                {"kernels", kernels},
+                {"text", print(result)},
                 {"allocations", allocations_json(v)}};
   if (why_not) {
     json near = json::array();
@@ -114,7 +122,9 @@ Outcome<void> dump_stages(Session& s, const Derivation& d, const Variant& v) {
   std::error_code failed;
   std::filesystem::create_directories(dir, failed);
   if (failed)
-    return fail(error("E0708", fmt::format("{}: the directory cannot be made: {}", dir, failed.message())).value());
+    return fail(
+        error("E0708", fmt::format("{}: the directory cannot be made: {}", dir, failed.message()))
+            .value());
   int number = 0;
   std::string last;
   const auto write = [&](const std::string& name, const std::string& text) -> Outcome<void> {
@@ -187,7 +197,8 @@ Outcome<void> derive_command(Session& s) {
   }
   s.out += definitions(result, *v, p);
   std::vector<std::vector<std::string>> rows;
-  for (const KernelPlan& k : v->schedule.kernels) rows.push_back({"kernel " + k.name, describe(v->graph, k)});
+  for (const KernelPlan& k : v->schedule.kernels)
+    rows.push_back({"kernel " + k.name, describe(v->graph, k)});
   s.out += table(rows, "ll");
   if (o.why_not) s.out += near_misses(d);
   return {};

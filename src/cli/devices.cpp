@@ -16,9 +16,11 @@ Outcome<std::vector<std::string>> Session::devices(bool list) const {
   std::vector<std::string> asked = options.devices;
   if (asked.empty()) asked = {environment.interpret ? "oracle" : environment.device.value_or("c")};
   if (!list && (asked.size() > 1 || asked[0] == "all"))
-    return fail(error("E0801", fmt::format("`tang {}` runs on one device, not `{}`", options.command,
-                                           fmt::join(asked, ",")),
-                      "name one: c or oracle").value());
+    return fail(error("E0801",
+                      fmt::format("`tang {}` runs on one device, not `{}`", options.command,
+                                  fmt::join(asked, ",")),
+                      "name one: c or oracle")
+                    .value());
   std::vector<std::string> result;
   for (const std::string& name : asked) {
     if (name == "all") {
@@ -26,7 +28,8 @@ Outcome<std::vector<std::string>> Session::devices(bool list) const {
       result.emplace_back("oracle");
     } else if (in(planned, name)) {
       return fail(error("E0904", fmt::format("device `{}` is not built yet", name),
-                        "use --device c, which every machine has", Exit::no_device).value());
+                        "use --device c, which every machine has", Exit::no_device)
+                      .value());
     } else if (!in(built, name)) {
       std::vector<std::string> all = built;
       all.insert(all.end(), planned.begin(), planned.end());

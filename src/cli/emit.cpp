@@ -13,24 +13,27 @@ namespace tang::cli {
 
 namespace {
 
-// Only targets with limits can exceed them; the C target meets every limits file that is well formed.
+// Only targets with limits can exceed them; the C target meets every limits file that is well
+// formed.
 Outcome<void> check_limits(const std::string& path) {
   const auto text = read_file(path, 1 << 24);
   if (!text) return fail(text.error());
   const auto limits = parse_json(*text, path, "E0807");
   if (!limits) return fail(limits.error());
-  static const std::vector<std::string> numbers = {"threads", "shared_bytes", "buffers",
-                                                   "binding_bytes", "groups", "subgroup"};
+  static const std::vector<std::string> numbers = {"threads",       "shared_bytes", "buffers",
+                                                   "binding_bytes", "groups",       "subgroup"};
   if (!limits->is_object())
     return fail(error("E0807", fmt::format("{}: limits are an object", path)).value());
   for (const auto& [name, value] : limits->items()) {
     const bool number = std::find(numbers.begin(), numbers.end(), name) != numbers.end();
     if (!number && name != "f16")
       return fail(error("E0807", fmt::format("{}: there is no limit `{}`", path, name),
-                        fmt::format("limits are {}, f16", fmt::join(numbers, ", "))).value());
+                        fmt::format("limits are {}, f16", fmt::join(numbers, ", ")))
+                      .value());
     if (number ? !value.is_number_unsigned() : !value.is_boolean())
       return fail(error("E0807", fmt::format("{}: limit `{}` is {}", path, name, value.dump()),
-                        number ? "it is an integer from 0 on" : "it is true or false").value());
+                        number ? "it is an integer from 0 on" : "it is true or false")
+                      .value());
   }
   return {};
 }
@@ -46,9 +49,12 @@ Outcome<void> check_target(const Session& s) {
   const std::string& target = s.options.target;
   if (target == "c") return {};
   if (std::find(planned.begin(), planned.end(), target) != planned.end())
-    return fail(error("E0806", fmt::format("target `{}` is not built yet", target), "use --target c").value());
+    return fail(
+        error("E0806", fmt::format("target `{}` is not built yet", target), "use --target c")
+            .value());
   return fail(error("E0802", fmt::format("there is no target `{}`", target),
-                    "targets are c, cuda, opencl, glsl, wgsl, msl").value());
+                    "targets are c, cuda, opencl, glsl, wgsl, msl")
+                  .value());
 }
 
 }  // namespace
@@ -77,7 +83,8 @@ Outcome<void> emit_command(Session& s) {
   std::filesystem::create_directories(o.output_dir, failed);
   if (failed)
     return fail(error("E0708", fmt::format("{}: the directory cannot be made: {}", o.output_dir,
-                                           failed.message())).value());
+                                           failed.message()))
+                    .value());
   if (auto done = write_file(o.output_dir + "/" + file, source); !done) return fail(done.error());
   if (auto done = write_file(o.output_dir + "/manifest.json", record.dump(2) + "\n"); !done)
     return fail(done.error());
@@ -85,8 +92,11 @@ Outcome<void> emit_command(Session& s) {
     nlohmann::json kernels = nlohmann::json::array();
     for (const loop::Kernel& k : v->program().kernels)
       kernels.push_back({{"name", k.name}, {"file", file}, {"entry", "tang_run"}});
-    s.print_json({{"schema", 1}, {"target", o.target}, {"files", {file, "manifest.json"}},
-                  {"kernels", kernels}, {"allocations", allocations_json(*v)}});
+    s.print_json({{"schema", 1},
+                  {"target", o.target},
+                  {"files", {file, "manifest.json"}},
+                  {"kernels", kernels},
+                  {"allocations", allocations_json(*v)}});
     return {};
   }
   s.out += fmt::format("{}/{}\n{}/manifest.json\n", o.output_dir, file, o.output_dir);

@@ -1,10 +1,9 @@
 #include "cli/environment.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -18,7 +17,7 @@ namespace {
 
 const std::vector<std::string>& known() {
   static const std::vector<std::string> names = {
-      "TANG_DEVICE", "TANG_CACHE_DIR", "TANG_CACHE",     "TANG_DEBUG",
+      "TANG_DEVICE", "TANG_CACHE_DIR", "TANG_CACHE",    "TANG_DEBUG",
       "TANG_LOG",    "TANG_INTERPRET", "TANG_TEST_DATA"};
   return names;
 }
@@ -56,8 +55,10 @@ bool is_switch(Environment& e, const char* name, bool otherwise) {
 
 void read_debug(Environment& e) {
   if (const auto value = variable("TANG_DEBUG")) {
-    if (value->size() == 1 && (*value)[0] >= '0' && (*value)[0] <= '7') e.debug = (*value)[0] - '0';
-    else warn(e, fmt::format("TANG_DEBUG={} is ignored: it is 0 to 7", *value), "");
+    if (value->size() == 1 && (*value)[0] >= '0' && (*value)[0] <= '7')
+      e.debug = (*value)[0] - '0';
+    else
+      warn(e, fmt::format("TANG_DEBUG={} is ignored: it is 0 to 7", *value), "");
   }
   const std::string list = variable("TANG_LOG").value_or("");
   std::vector<std::string> names;
@@ -67,9 +68,11 @@ void read_debug(Environment& e) {
     const std::string word = list.substr(begin, end - begin);
     begin = end + 1;
     if (word.empty()) continue;
-    if (std::find(names.begin(), names.end(), word) != names.end()) e.log.insert(word);
-    else warn(e, fmt::format("TANG_LOG: there is no channel `{}`", word),
-              fmt::format("channels are {}", fmt::join(names, ", ")));
+    if (std::find(names.begin(), names.end(), word) != names.end())
+      e.log.insert(word);
+    else
+      warn(e, fmt::format("TANG_LOG: there is no channel `{}`", word),
+           fmt::format("channels are {}", fmt::join(names, ", ")));
   }
 }
 

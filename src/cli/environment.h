@@ -19,9 +19,9 @@ struct Environment {
   bool interpret = false;             // TANG_INTERPRET=1
   bool color_out = false;             // a terminal and no NO_COLOR
   bool color_err = false;
-  std::string path;                   // PATH, where the C compiler is looked for
-  std::string temp_dir = "/tmp";      // TMPDIR
-  Diagnostics warnings;               // unknown TANG_* and values out of range
+  std::string path;               // PATH, where the C compiler is looked for
+  std::string temp_dir = "/tmp";  // TMPDIR
+  Diagnostics warnings;           // unknown TANG_* and values out of range
 };
 
 Environment read_environment();

@@ -1,7 +1,6 @@
 // Arrays from files: --in NAME=FILE[:MEMBER] and --in FILE.
-#include <unistd.h>
-
 #include <algorithm>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -13,7 +12,7 @@ namespace tang::cli {
 namespace {
 
 struct Spec {
-  std::string name;                     // empty: every member that names an input
+  std::string name;  // empty: every member that names an input
   std::string path;
   std::optional<std::string> member;
 };
@@ -23,8 +22,11 @@ bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 Spec spec_of(const std::string& word) {
   Spec spec{"", word, std::nullopt};
   const size_t at = word.find('=');
-  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  if (at != std::string::npos && at > 0 && std::all_of(word.begin(), word.begin() + static_cast<long>(at), letter)) {
+  const auto letter = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  if (at != std::string::npos && at > 0 &&
+      std::all_of(word.begin(), word.begin() + static_cast<long>(at), letter)) {
     spec.name = word.substr(0, at);
     spec.path = word.substr(at + 1);
   }
@@ -56,7 +58,8 @@ Outcome<void> Session::read_inputs(Bindings& bindings) {
   const auto take = [&](size_t k, Array array) -> Outcome<void> {
     const Tensor& t = naive[ids[k]];
     if (given_[k])
-      return fail(error("E0801", fmt::format("input `{}` is given twice", t.name), "give it once").value());
+      return fail(
+          error("E0801", fmt::format("input `{}` is given twice", t.name), "give it once").value());
     bindings.shapes[t.name] = array.shape;
     auto fitted = convert(std::move(array), t.storage(), t.name);
     if (!fitted) return fail(fitted.error());
@@ -78,14 +81,18 @@ Outcome<void> Session::read_inputs(Bindings& bindings) {
         if (auto taken = take(*k, std::move(*array)); !taken) return taken;
       }
       if (!any)
-        return fail(error("E0707", fmt::format("{}: no member of the file names an input", spec.path),
-                          input_names(naive) + "; write --in NAME=FILE").value());
+        return fail(error("E0707",
+                          fmt::format("{}: no member of the file names an input", spec.path),
+                          input_names(naive) + "; write --in NAME=FILE")
+                        .value());
       continue;
     }
     const auto k = position(spec.name);
     if (!k)
-      return fail(error("E0707", fmt::format("--in {}: the program has no input `{}`", word, spec.name),
-                        input_names(naive)).value());
+      return fail(error("E0707",
+                        fmt::format("--in {}: the program has no input `{}`", word, spec.name),
+                        input_names(naive))
+                      .value());
     if (file_type(spec.path) == FileType::raw) {
       if (!exists(spec.path))
         return fail(error("E0701", fmt::format("{}: there is no such file", spec.path)).value());

@@ -47,13 +47,16 @@ Outcome<void> error_help(Session& s, const std::string& id) {
   for (const ErrorRow& row : error_rows) {
     ids.emplace_back(row.id);
     if (id != row.id) continue;
-    if (s.options.json) s.print_json({{"schema", 1}, {"id", id}, {"title", row.title}, {"text", row.text}});
-    else s.out += fmt::format("{}: {}\n\n{}", id, row.title, wrapped(row.text, 90));
+    if (s.options.json)
+      s.print_json({{"schema", 1}, {"id", id}, {"title", row.title}, {"text", row.text}});
+    else
+      s.out += fmt::format("{}: {}\n\n{}", id, row.title, wrapped(row.text, 90));
     return {};
   }
   const std::string near = suggestion(id, ids);
   return fail(error("E0802", fmt::format("there is no error `{}`", id),
-                    near.empty() ? "ids look like E0402" : near).value());
+                    near.empty() ? "ids look like E0402" : near)
+                  .value());
 }
 
 }  // namespace
@@ -64,27 +67,41 @@ Outcome<void> help_command(Session& s) {
     return {};
   }
   const std::string& topic = s.options.words[0];
-  if (topic.size() == 5 && (topic[0] == 'E' || topic[0] == 'W') && std::isdigit(static_cast<unsigned char>(topic[1])))
+  if (topic.size() == 5 && (topic[0] == 'E' || topic[0] == 'W') &&
+      std::isdigit(static_cast<unsigned char>(topic[1])))
     return error_help(s, topic);
+  if (topic == "man") {
+    s.out += man_page();
+    return {};
+  }
   if (const auto text = command_help(topic)) {
     s.out += *text;
     return {};
   }
   const std::string near = suggestion(topic, command_names());
-  return fail(error("E0802", fmt::format("there is no command `{}`", topic),
-                    near.empty() ? "`tang help` lists the commands; errors have ids like E0402" : near).value());
+  return fail(
+      error("E0802", fmt::format("there is no command `{}`", topic),
+            near.empty() ? "`tang help` lists the commands; errors have ids like E0402" : near)
+          .value());
 }
 
 Outcome<void> rules_command(Session& s) {
   json list = json::array();
   std::vector<std::vector<std::string>> rows = {{"rule", "law", "theorem", "test", ""}};
   for (const Rule& r : rules()) {
-    list.push_back({{"rule", r.name}, {"law", r.law}, {"theorem", ""}, {"test", r.test},
-                    {"exact", r.exact}, {"summary", r.summary}});
-    rows.push_back({std::string(r.name), std::string(r.law), "–", std::string(r.test), std::string(r.summary)});
+    list.push_back({{"rule", r.name},
+                    {"law", r.law},
+                    {"theorem", ""},
+                    {"test", r.test},
+                    {"exact", r.exact},
+                    {"summary", r.summary}});
+    rows.push_back({std::string(r.name), std::string(r.law), "–", std::string(r.test),
+                    std::string(r.summary)});
   }
-  if (s.options.json) s.print_json({{"schema", 1}, {"rules", list}});
-  else s.out += table(rows, "lllll");
+  if (s.options.json)
+    s.print_json({{"schema", 1}, {"rules", list}});
+  else
+    s.out += table(rows, "lllll");
   return {};
 }
 
@@ -101,9 +118,12 @@ Outcome<void> devices_command(Session& s) {
   };
   if (const auto cc = find_compiler("", s.environment.path, s.environment.temp_dir))
     add("c", cc->version.substr(0, cc->version.find('\n')), 1);
-  add("oracle", "the f64 interpreter", static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
-  if (s.options.json) s.print_json({{"schema", 1}, {"devices", list}});
-  else s.out += table(rows, "llrr");
+  add("oracle", "the f64 interpreter",
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  if (s.options.json)
+    s.print_json({{"schema", 1}, {"devices", list}});
+  else
+    s.out += table(rows, "llrr");
   return {};
 }
 
@@ -111,10 +131,14 @@ Outcome<void> cache_command(Session& s) {
   const std::vector<std::string>& words = s.options.words;
   const std::string action = words.empty() ? "info" : words[0];
   if (action == "prune" || action == "export" || action == "import")
-    return fail(error("E0806", fmt::format("cache {} is not built yet", action), "info and clear work").value());
+    return fail(
+        error("E0806", fmt::format("cache {} is not built yet", action), "info and clear work")
+            .value());
   if ((action != "info" && action != "clear") || words.size() > 1)
-    return fail(error("E0801", fmt::format("cache {}: there is no such action", fmt::join(words, " ")),
-                      "actions are info and clear").value());
+    return fail(error("E0801",
+                      fmt::format("cache {}: there is no such action", fmt::join(words, " ")),
+                      "actions are info and clear")
+                    .value());
   const std::string& dir = s.environment.cache_dir;
   const CacheInfo removed = action == "clear" && !dir.empty() ? cache_clear(dir) : CacheInfo{};
   const CacheInfo info = dir.empty() ? CacheInfo{} : cache_info(dir);

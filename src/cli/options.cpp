@@ -71,7 +71,8 @@ CLI::Option* list(CLI::App* app, const std::string& name, std::vector<std::strin
 
 void add_common(CLI::App* app, Options& o, Raw& raw) {
   list(app, "-D", raw.sizes, "value of a param (repeat)", "NAME=INT");
-  app->add_option("--device", raw.device, "c, oracle; check takes a list or all")->type_name("NAME");
+  app->add_option("--device", raw.device, "c, oracle; check takes a list or all")
+      ->type_name("NAME");
   app->add_option("--target", o.target, "language of the kernels: c")->type_name("NAME");
   app->add_flag("--json", o.json, "data as JSON on stdout, logs on stderr");
   app->add_option("--seed", raw.seed, "of inputs that are not given (0)")->type_name("N");
@@ -133,7 +134,8 @@ struct Parser {
     app.require_subcommand(0, 1);
     app.set_help_flag("-h,--help", "this text");
     for (const Command& c : commands()) {
-      CLI::App* sub = app.add_subcommand(c.name, std::string(c.summary) + (c.planned ? " (not built yet)" : ""));
+      CLI::App* sub = app.add_subcommand(
+          c.name, std::string(c.summary) + (c.planned ? " (not built yet)" : ""));
       sub->set_help_flag("-h,--help", "this text");
       if (c.planned) {
         sub->allow_extras();
@@ -165,7 +167,9 @@ bool read_number(const std::string& text, Number& into) {
 }
 
 bool is_name(const std::string& text) {
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto letter = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
+  };
   return !text.empty() && letter(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
     return letter(c) || std::isdigit(static_cast<unsigned char>(c));
   });
@@ -179,9 +183,12 @@ void read_sizes(const Raw& raw, Options& o, Diagnostics& errors) {
     if (at == std::string::npos || !is_name(name) || !read_number(text.substr(at + 1), value)) {
       errors.push_back(usage(fmt::format("-D {}: this is not NAME=INT", text),
                              "write a param and a 64-bit integer, as in -D seq=512"));
-    } else if (const auto [it, fresh] = o.sizes.emplace(name, value); !fresh && it->second != value) {
-      errors.push_back(error("E0711", fmt::format("-D {0}={1} and -D {0}={2} disagree", name,
-                                                  it->second, value), "give one value").value());
+    } else if (const auto [it, fresh] = o.sizes.emplace(name, value);
+               !fresh && it->second != value) {
+      errors.push_back(
+          error("E0711", fmt::format("-D {0}={1} and -D {0}={2} disagree", name, it->second, value),
+                "give one value")
+              .value());
     }
   }
 }
@@ -194,16 +201,22 @@ void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
     begin = end + 1;
   }
   if (!raw.seed.empty() && !read_number(raw.seed, o.seed))
-    errors.push_back(usage(fmt::format("--seed {}: this is not a number from 0 to 2^64-1", raw.seed), ""));
+    errors.push_back(
+        usage(fmt::format("--seed {}: this is not a number from 0 to 2^64-1", raw.seed), ""));
   if (!raw.tol.empty()) {
     double tol = 0;
-    if (read_number(raw.tol, tol) && tol >= 0 && tol < 1e300) o.tol = tol;
-    else errors.push_back(usage(fmt::format("--tol {}: this is not a number from 0 on", raw.tol), ""));
+    if (read_number(raw.tol, tol) && tol >= 0 && tol < 1e300)
+      o.tol = tol;
+    else
+      errors.push_back(usage(fmt::format("--tol {}: this is not a number from 0 on", raw.tol), ""));
   }
   if (!raw.runs.empty() && (!read_number(raw.runs, o.runs) || o.runs < 1 || o.runs > 1'000'000))
-    errors.push_back(usage(fmt::format("--runs {}: this is not a number from 1 to 1000000", raw.runs), ""));
-  if (raw.math == "ieee") o.math = MathMode::ieee;
-  else if (raw.math == "fast") o.math = MathMode::fast;
+    errors.push_back(
+        usage(fmt::format("--runs {}: this is not a number from 1 to 1000000", raw.runs), ""));
+  if (raw.math == "ieee")
+    o.math = MathMode::ieee;
+  else if (raw.math == "fast")
+    o.math = MathMode::fast;
   else if (raw.math != "real")
     errors.push_back(usage(fmt::format("--math {}: there is no such mode", raw.math),
                            "the modes are ieee, real and fast"));
@@ -232,7 +245,8 @@ std::string hint_for(const CLI::App& app, const std::vector<std::string>& argume
   return fmt::format("`tang help{}` lists what there is", topic);
 }
 
-Parsed failed(const std::string& message, const Parser& p, const std::vector<std::string>& arguments) {
+Parsed failed(const std::string& message, const Parser& p,
+              const std::vector<std::string>& arguments) {
   const auto subs = p.app.get_subcommands();
   const CLI::App& app = subs.empty() ? p.app : *subs[0];
   Parsed result;
@@ -286,25 +300,29 @@ Parsed parse_arguments(const std::vector<std::string>& arguments) {
 }
 
 std::string general_help() {
-  std::string text = "tang derives fast, verified kernels from tensor formulas.\n\n"
-                     "Usage: tang COMMAND [FILE] [OPTIONS]\n\nCommands:\n";
+  std::string text =
+      "tang derives fast, verified kernels from tensor formulas.\n\n"
+      "Usage: tang COMMAND [FILE] [OPTIONS]\n\nCommands:\n";
   for (const Command& c : commands())
     if (!c.planned) text += fmt::format("  {:<10}{}\n", c.name, c.summary);
   text += "\nNot built yet:\n";
   for (const Command& c : commands())
     if (c.planned) text += fmt::format("  {:<10}{}\n", c.name, c.summary);
-  text += "\nVariables: TANG_DEVICE, TANG_CACHE_DIR (default $XDG_CACHE_HOME/tang), TANG_CACHE=0 (off),\n"
-          "  TANG_DEBUG=0..7, TANG_LOG=channel,…, TANG_INTERPRET=1 (the oracle as device), NO_COLOR\n"
-          "Exit codes: 0 ok, 1 wrong result, 2 bad usage or input, 3 device missing,\n"
-          "  4 target limit exceeded, 5 out of memory, 130 interrupted\n\n"
-          "`tang help COMMAND` explains a command, `tang help E0402` an error; `tang --version`.\n";
+  text +=
+      "\nVariables: TANG_DEVICE, TANG_CACHE_DIR (default $XDG_CACHE_HOME/tang), TANG_CACHE=0 "
+      "(off),\n"
+      "  TANG_DEBUG=0..7, TANG_LOG=channel,…, TANG_INTERPRET=1 (the oracle as device), NO_COLOR\n"
+      "Exit codes: 0 ok, 1 wrong result, 2 bad usage or input, 3 device missing,\n"
+      "  4 target limit exceeded, 5 out of memory, 130 interrupted\n\n"
+      "`tang help COMMAND` explains a command, `tang help E0402` an error; `tang --version`.\n";
   return text;
 }
 
 std::optional<std::string> command_help(const std::string& command) {
   const Command* c = find_command(command);
   if (!c) return std::nullopt;
-  if (c->planned) return fmt::format("tang {}: {}.\nThis command is not built yet.\n", command, c->summary);
+  if (c->planned)
+    return fmt::format("tang {}: {}.\nThis command is not built yet.\n", command, c->summary);
   Parser p;
   return p.app.get_subcommand(command)->help("tang");
 }

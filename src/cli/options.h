@@ -15,8 +15,8 @@ namespace tang::cli {
 
 struct Options {
   std::string command;
-  std::string file;                      // "-" is stdin
-  std::vector<std::string> words;        // of help and cache
+  std::string file;                // "-" is stdin
+  std::vector<std::string> words;  // of help and cache
 
   std::map<std::string, int64_t> sizes;  // -D
   std::vector<std::string> devices;      // empty: TANG_DEVICE or the best present
@@ -25,23 +25,23 @@ struct Options {
   uint64_t seed = 0;
   std::optional<double> tol;
   MathMode math = MathMode::real;
-  bool batch_invariant = false;          // every schedule of the c device is: it changes nothing yet
-  bool deterministic = false;            // likewise
+  bool batch_invariant = false;  // every schedule of the c device is: it changes nothing yet
+  bool deterministic = false;    // likewise
   bool verbose = false, quiet = false, trace_rules = false, time_passes = false;
   std::vector<std::string> dump_after;
   std::string stop_after;
 
   std::vector<std::string> in, out, store, accumulate, replace;
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
-  int runs = 0;                          // of bench; 0: as many as time allows
+  int runs = 0;  // of bench; 0: as many as time allows
   std::string dump_dir, output_dir, schedule_in, schedule_out, limits, coq;
 };
 
 struct Parsed {
-  std::optional<Options> options;        // none: print `text` and leave
-  std::string text;                      // help or version, for stdout
+  std::optional<Options> options;  // none: print `text` and leave
+  std::string text;                // help or version, for stdout
   Diagnostics errors;
-  bool json = false;                     // --json was among the arguments
+  bool json = false;  // --json was among the arguments
 };
 
 Parsed parse_arguments(const std::vector<std::string>& arguments);
@@ -49,7 +49,9 @@ Parsed parse_arguments(const std::vector<std::string>& arguments);
 // What `tang help` and `tang help CMD` print; nullopt for an unknown command.
 std::string general_help();
 std::optional<std::string> command_help(const std::string& command);
-const std::vector<std::string>& command_names();   // all, also those not built yet
+// The same text as a manual page, tang(1).
+std::string man_page();
+const std::vector<std::string>& command_names();  // all, also those not built yet
 
 // Commands of language.md section 2 that are not built yet.
 bool is_planned(const std::string& command);

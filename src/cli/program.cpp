@@ -30,8 +30,9 @@ int flush(const std::string& out, int code) {
   if (std::fflush(stdout) == 0 && written) return code;
   if (errno == EPIPE) return code;
   std::string ignored;
-  report({error("E0708", fmt::format("stdout: cannot be written: {}", std::strerror(errno))).value()},
-         nullptr, false, false, ignored);
+  report(
+      {error("E0708", fmt::format("stdout: cannot be written: {}", std::strerror(errno))).value()},
+      nullptr, false, false, ignored);
   return code == 0 ? static_cast<int>(Exit::bad_input) : code;
 }
 
@@ -50,7 +51,8 @@ int run_command_line(const std::vector<std::string>& arguments) {
   for (const Diagnostic& w : s.environment.warnings) s.warn(w);
   if (is_planned(s.options.command))
     return finish({error("E0806", fmt::format("`tang {}` is not built yet", s.options.command),
-                         "`tang help` lists the commands that work").value()},
+                         "`tang help` lists the commands that work")
+                       .value()},
                   nullptr, s.environment, s.options.json, "");
   const auto done = find_function(s.options.command)(s);
   s.print_times();
@@ -69,7 +71,8 @@ int run_program(const std::vector<std::string>& arguments) {
   } catch (const std::bad_alloc&) {
     std::string out;
     report({error("E0903", "memory ran out", "use smaller sizes, or a machine with more memory",
-                  Exit::out_of_memory).value()},
+                  Exit::out_of_memory)
+                .value()},
            nullptr, false, json, out);
     return flush(out, static_cast<int>(Exit::out_of_memory));
   }

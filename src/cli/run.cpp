@@ -17,8 +17,8 @@ namespace tang::cli {
 namespace {
 
 struct Ran {
-  std::vector<Array*> outputs;            // in program order
-  std::vector<Array> owned;               // of the oracle
+  std::vector<Array*> outputs;  // in program order
+  std::vector<Array> owned;     // of the oracle
   std::optional<ProgramMemory> memory;
   nlohmann::json allocations = nlohmann::json::array();
   double ms = 0;
@@ -38,7 +38,8 @@ Outcome<void> run_oracle(Session& s, const Graph& g, Ran& ran) {
     ran.owned.push_back(std::move(*array));
     ran.outputs.push_back(&ran.owned.back());
   }
-  ran.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  ran.ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return {};
 }
 
@@ -68,7 +69,7 @@ Outcome<void> run_c(Session& s, const Graph& g, Ran& ran) {
 
 struct Destination {
   std::string path;
-  std::vector<size_t> outputs;   // one, or all of an .npz
+  std::vector<size_t> outputs;  // one, or all of an .npz
 };
 
 // --out NAME=FILE, and --out FILE for a single output or a .npz of all.
@@ -84,21 +85,27 @@ Outcome<std::vector<Destination>> destinations(const Session& s) {
     if (found != names.end()) {
       result.push_back({word.substr(at + 1), {static_cast<size_t>(found - names.begin())}});
     } else if (at != std::string::npos) {
-      return fail(error("E0707", fmt::format("--out {}: the program has no output `{}`", word, name),
-                        fmt::format("the outputs are `{}`", fmt::join(names, "`, `"))).value());
+      return fail(error("E0707",
+                        fmt::format("--out {}: the program has no output `{}`", word, name),
+                        fmt::format("the outputs are `{}`", fmt::join(names, "`, `")))
+                      .value());
     } else if (names.size() == 1) {
       result.push_back({word, {0}});
     } else if (file_type(word) == FileType::npz) {
       result.push_back({word, {}});
       for (size_t k = 0; k < names.size(); ++k) result.back().outputs.push_back(k);
     } else {
-      return fail(error("E0801", fmt::format("--out {}: the program has {} outputs", word, names.size()),
-                        "write NAME=FILE, or one .npz for all").value());
+      return fail(error("E0801",
+                        fmt::format("--out {}: the program has {} outputs", word, names.size()),
+                        "write NAME=FILE, or one .npz for all")
+                      .value());
     }
     const FileType type = file_type(result.back().path);
     if (type == FileType::safetensors || type == FileType::gguf)
-      return fail(error("E0709", fmt::format("{}: this kind of file is only read", result.back().path),
-                        "write .npy, .npz or raw").value());
+      return fail(error("E0709",
+                        fmt::format("{}: this kind of file is only read", result.back().path),
+                        "write .npy, .npz or raw")
+                      .value());
   }
   // Several outputs into the same .npz are members of one file.
   std::vector<Destination> merged;
@@ -106,8 +113,10 @@ Outcome<std::vector<Destination>> destinations(const Session& s) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const Destination& m) {
       return m.path == d.path && file_type(d.path) == FileType::npz;
     });
-    if (same == merged.end()) merged.push_back(std::move(d));
-    else same->outputs.insert(same->outputs.end(), d.outputs.begin(), d.outputs.end());
+    if (same == merged.end())
+      merged.push_back(std::move(d));
+    else
+      same->outputs.insert(same->outputs.end(), d.outputs.begin(), d.outputs.end());
   }
   return merged;
 }
@@ -117,8 +126,9 @@ Outcome<void> write_outputs(const Session& s, const std::vector<Destination>& to
     std::vector<std::pair<std::string, const Array*>> members;
     for (size_t k : d.outputs)
       members.emplace_back(s.naive[s.naive.outputs[k].tensor].name, ran.outputs[k]);
-    const auto done = members.size() == 1 ? write_array(d.path, *members[0].second, members[0].first)
-                                          : write_npz(d.path, members);
+    const auto done = members.size() == 1
+                          ? write_array(d.path, *members[0].second, members[0].first)
+                          : write_npz(d.path, members);
     if (!done) return fail(done.error());
   }
   return {};
@@ -153,8 +163,11 @@ Outcome<void> run_command(Session& s) {
     rows.push_back({name, shape_text(a.shape), std::string(tang::name(a.format)), first_values(a)});
   }
   if (s.options.json)
-    s.print_json({{"schema", 1}, {"device", devices->front()}, {"outputs", outputs},
-                  {"ms", json_number(ran.ms)}, {"allocations", ran.allocations}});
+    s.print_json({{"schema", 1},
+                  {"device", devices->front()},
+                  {"outputs", outputs},
+                  {"ms", json_number(ran.ms)},
+                  {"allocations", ran.allocations}});
   else
     s.out += table(rows, "llll");
   return {};

@@ -23,14 +23,18 @@ Result<void> pin(const std::string& path, const Graph& g, KernelPlan& plan, cons
     if (planned.contains(field) && planned[field] == value) continue;
     if (field == "lanes") {
       if (value != 0 && value != 8 && value != 16)
-        return refuse(path, plan.name, fmt::format("`lanes` is {}", value.dump()), "lanes are 0, 8 or 16");
+        return refuse(path, plan.name, fmt::format("`lanes` is {}", value.dump()),
+                      "lanes are 0, 8 or 16");
       if (value != 0 && plan.lanes == 0)
-        return refuse(path, plan.name, "lanes need a commutative fold over one innermost loop of its own (law fold_split)",
-                      "leave `lanes` at 0");
+        return refuse(
+            path, plan.name,
+            "lanes need a commutative fold over one innermost loop of its own (law fold_split)",
+            "leave `lanes` at 0");
       plan.lanes = value.get<int64_t>();
     } else if (field == "contract") {
       if (value != false)
-        return refuse(path, plan.name, "`contract` rounds once where IEEE rounds twice (law contract_fma)",
+        return refuse(path, plan.name,
+                      "`contract` rounds once where IEEE rounds twice (law contract_fma)",
                       "it may be false, or true without --math ieee");
       plan.contract = false;
     } else if (planned.contains(field) || field == "vector") {

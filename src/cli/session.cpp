@@ -31,8 +31,9 @@ Result<Source> read_source(const std::string& file) {
 }
 
 nlohmann::json error_json(const Diagnostic& d) {
-  return {{"id", d.id},           {"file", d.where.file},   {"line", d.where.line},
-          {"col", d.where.col},   {"message", d.message},   {"hint", d.hint},
+  return {{"id", d.id},           {"file", d.where.file},
+          {"line", d.where.line}, {"col", d.where.col},
+          {"message", d.message}, {"hint", d.hint},
           {"label", d.label},     {"exit", static_cast<int>(d.exit)}};
 }
 
@@ -99,27 +100,35 @@ Outcome<void> Session::store_formats() {
     const std::string name = word.substr(0, at);
     const auto format = at < word.size() ? parse_format(word.substr(at + 1)) : std::nullopt;
     if (!format || is_block(*format))
-      return fail(error("E0801", fmt::format("--store {}: this is not NAME=FORMAT", word),
-                        "formats are f64 f32 tf32 bf16 f16 f8e4m3 f8e5m2, i64 i32 i8 u8 i4 u4, bool")
-                      .value());
+      return fail(
+          error("E0801", fmt::format("--store {}: this is not NAME=FORMAT", word),
+                "formats are f64 f32 tf32 bf16 f16 f8e4m3 f8e5m2, i64 i32 i8 u8 i4 u4, bool")
+              .value());
     const auto t = naive.find_tensor(name);
     if (!t || naive[*t].role != Role::definition) {
       std::vector<std::string> names;
       for (const Tensor& other : naive.tensors)
         if (other.role == Role::definition) names.push_back(other.name);
-      return fail(error("E0803", fmt::format("--store {}: the program has no definition `{}`", word, name),
-                        suggestion(name, names)).value());
+      return fail(error("E0803",
+                        fmt::format("--store {}: the program has no definition `{}`", word, name),
+                        suggestion(name, names))
+                      .value());
     }
     if (kind(*format) != naive[*t].kind)
-      return fail(error("E0803", fmt::format("--store {}: `{}` is {}, and {} is a format of kind {}", word,
-                                             name, tang::name(naive[*t].kind), tang::name(*format),
-                                             tang::name(kind(*format))),
-                        "choose a format of the same kind").value());
+      return fail(error("E0803",
+                        fmt::format("--store {}: `{}` is {}, and {} is a format of kind {}", word,
+                                    name, tang::name(naive[*t].kind), tang::name(*format),
+                                    tang::name(kind(*format))),
+                        "choose a format of the same kind")
+                      .value());
     for (const Output& o : naive.outputs)
       if (o.tensor == *t && o.into != TensorId::none && naive[o.into].storage() != *format)
-        return fail(error("E0404", fmt::format("--store {}: `{}` takes the buffer of `{}`, which is {}", word,
-                                               name, naive[o.into].name, tang::name(naive[o.into].storage())),
-                          "an output and the input it goes into have one format").value());
+        return fail(
+            error("E0404",
+                  fmt::format("--store {}: `{}` takes the buffer of `{}`, which is {}", word, name,
+                              naive[o.into].name, tang::name(naive[o.into].storage())),
+                  "an output and the input it goes into have one format")
+                .value());
     naive[*t].format = *format;
   }
   return {};
@@ -169,14 +178,17 @@ Outcome<Derivation> Session::derive_program() {
   };
   for (const Rule& r : rules()) {
     const std::string rule(r.name);
-    if (std::find(options.dump_after.begin(), options.dump_after.end(), rule) != options.dump_after.end())
+    if (std::find(options.dump_after.begin(), options.dump_after.end(), rule) !=
+        options.dump_after.end())
       passed(rule, [&] { return print(after(rule, true).derived); });
     if (options.stop_after == rule) d = after(rule, false);
   }
   if (options.trace_rules || logs("rewrites"))
     for (const LogEntry& e : d.log)
-      log(options.trace_rules ? "" : "rewrites", fmt::format("{}: {} ({})", e.rule, e.summary, e.law));
-  if (passed("derive", [&] { return print(d.derived); }) && options.command != "derive") return stop();
+      log(options.trace_rules ? "" : "rewrites",
+          fmt::format("{}: {} ({})", e.rule, e.summary, e.law));
+  if (passed("derive", [&] { return print(d.derived); }) && options.command != "derive")
+    return stop();
   return d;
 }
 
@@ -186,14 +198,17 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   if (as_written) o = naive_plan(o);
   AdjustSchedule adjust;
   if (!as_written && !options.schedule_in.empty())
-    adjust = [&](const Graph& read, Schedule& s) { return pin_schedule(options.schedule_in, read, s); };
+    adjust = [&](const Graph& read, Schedule& s) {
+      return pin_schedule(options.schedule_in, read, s);
+    };
   auto v = make_variant(g, o, adjust);
   if (!v) return fail(v.error());
   if (passed("schedule", [&] { return schedule_text(v->graph, v->schedule); })) return stop();
   if (passed("lower", [&] { return loop::print(v->program()); })) return stop();
   if (logs("sources")) log("sources", c_source(v->program()));
   if (!as_written && !options.schedule_out.empty())
-    if (auto written = write_file(options.schedule_out, schedule_text(v->graph, v->schedule)); !written)
+    if (auto written = write_file(options.schedule_out, schedule_text(v->graph, v->schedule));
+        !written)
       return fail(written.error());
   return std::move(*v);
 }
@@ -255,12 +270,16 @@ bool Session::passed(const std::string& pass, const std::function<std::string()>
   const bool dumped = std::find(options.dump_after.begin(), options.dump_after.end(), pass) !=
                       options.dump_after.end();
   const char* channel = pass == "schedule" ? "schedules" : pass == "lower" ? "loops" : "graphs";
-  if (dumped) log("", fmt::format("# after {}\n{}", pass, text()));
-  else if (pass != "compile" && logs(channel)) log(channel, fmt::format("# after {}\n{}", pass, text()));
+  if (dumped)
+    log("", fmt::format("# after {}\n{}", pass, text()));
+  else if (pass != "compile" && logs(channel))
+    log(channel, fmt::format("# after {}\n{}", pass, text()));
   since_ = std::chrono::steady_clock::now();
   if (options.stop_after != pass) return false;
-  if (!dumped && options.command != "derive") out += text();
-  else if (!dumped && (pass == "parse" || pass == "bind")) out += text();
+  if (!dumped && options.command != "derive")
+    out += text();
+  else if (!dumped && (pass == "parse" || pass == "bind"))
+    out += text();
   return pass == "parse" || pass == "bind" || options.command != "derive";
 }
 

@@ -37,11 +37,11 @@ class Session {
   const Options options;
   const Environment environment;
   std::optional<Source> source;
-  std::string out;                 // stdout, written at the end
-  Exit exit = Exit::ok;            // of a command that succeeded but found something wrong
+  std::string out;       // stdout, written at the end
+  Exit exit = Exit::ok;  // of a command that succeeded but found something wrong
 
-  Graph naive;                     // parsed and bound
-  std::vector<Array> arrays;       // values of the inputs, in program order
+  Graph naive;                // parsed and bound
+  std::vector<Array> arrays;  // values of the inputs, in program order
 
   // Reads, parses and binds the program, with the arrays of --in. Afterwards `naive` is set.
   Outcome<void> load(bool require_all);
@@ -74,7 +74,7 @@ class Session {
   Outcome<void> check_passes() const;
 
   std::vector<std::optional<Array>> given_;
-  std::vector<std::pair<TensorId, std::string>> raw_;   // inputs from raw files, read after binding
+  std::vector<std::pair<TensorId, std::string>> raw_;  // inputs from raw files, read after binding
   std::vector<std::pair<std::string, double>> times_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   CDevice device_;

@@ -85,9 +85,12 @@ std::string first_values(const Array& array, size_t count) {
   for (int64_t k = 0; k < n && k < static_cast<int64_t>(count); ++k) {
     if (k > 0) out += " ";
     const Kind kind = tang::kind(array.format);
-    if (kind == Kind::real) out += fmt::format("{:.4g}", array.at(k));
-    else if (kind == Kind::integer) out += fmt::format("{}", array.integer_at(k));
-    else out += array.integer_at(k) ? "true" : "false";
+    if (kind == Kind::real)
+      out += fmt::format("{:.4g}", array.at(k));
+    else if (kind == Kind::integer)
+      out += fmt::format("{}", array.integer_at(k));
+    else
+      out += array.integer_at(k) ? "true" : "false";
   }
   if (n > static_cast<int64_t>(count)) out += " …";
   return n == 0 ? "(empty)" : out;

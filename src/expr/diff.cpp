@@ -64,23 +64,34 @@ ExprId Differentiator::derive(const ExprNode& n, ExprId id, uint32_t variable) {
   const ExprId da = d(0), db = n.arity() > 1 ? d(1) : num(0);
   if (zero(da) && zero(db)) return num(0);
   switch (n.op) {
-    case Op::add: return plus(da, db);
-    case Op::mul: return plus(times(a, db), times(b, da));
-    case Op::neg: return negated(da);
-    case Op::recip: return negated(times(op(Op::mul, id, id), da));
-    case Op::sqrt: return over(da, op(Op::mul, num(2), id));
-    case Op::sin: return times(op(Op::cos, a), da);
-    case Op::exp: return times(id, da);
-    case Op::log: return over(da, a);
-    case Op::cast: return da;
+    case Op::add:
+      return plus(da, db);
+    case Op::mul:
+      return plus(times(a, db), times(b, da));
+    case Op::neg:
+      return negated(da);
+    case Op::recip:
+      return negated(times(op(Op::mul, id, id), da));
+    case Op::sqrt:
+      return over(da, op(Op::mul, num(2), id));
+    case Op::sin:
+      return times(op(Op::cos, a), da);
+    case Op::exp:
+      return times(id, da);
+    case Op::log:
+      return over(da, a);
+    case Op::cast:
+      return da;
     case Op::atan2: {
       const ExprId norm = op(Op::add, op(Op::mul, b, b), op(Op::mul, a, a));
       return over(minus(times(b, da), times(a, db)), norm);
     }
     case Op::floor:
     case Op::div:
-    case Op::mod: return num(0);
-    default: return derive_macro(n, id, da, db);
+    case Op::mod:
+      return num(0);
+    default:
+      return derive_macro(n, id, da, db);
   }
 }
 
@@ -91,21 +102,36 @@ ExprId Differentiator::derive_macro(const ExprNode& n, ExprId id, ExprId da, Exp
     return op(Op::mul, num(1.1283791670955126), op(Op::exp, op(Op::neg, square(a))));
   };
   switch (n.op) {
-    case Op::sub: return minus(da, db);
-    case Op::quot: return over(minus(da, times(id, db)), b);
-    case Op::max: return choose(op(Op::lt, a, b), db, da);
-    case Op::min: return choose(op(Op::lt, b, a), db, da);
-    case Op::abs: return choose(op(Op::lt, a, num(0)), negated(da), da);
-    case Op::relu: return choose(op(Op::lt, a, num(0)), num(0), da);
-    case Op::cos: return negated(times(op(Op::sin, a), da));
-    case Op::sigmoid: return times(op(Op::mul, id, op(Op::sigmoid, op(Op::neg, a))), da);
-    case Op::tanh: return times(op(Op::sub, num(1), square(id)), da);
-    case Op::log1p: return over(da, op(Op::add, num(1), a));
-    case Op::softplus: return times(op(Op::sigmoid, a), da);
-    case Op::erf: return times(bell(), da);
-    case Op::erfc: return negated(times(bell(), da));
-    case Op::rsqrt: return times(op(Op::mul, num(-0.5), op(Op::mul, id, square(id))), da);
-    case Op::pow: return derive_power(n, id, da, db);
+    case Op::sub:
+      return minus(da, db);
+    case Op::quot:
+      return over(minus(da, times(id, db)), b);
+    case Op::max:
+      return choose(op(Op::lt, a, b), db, da);
+    case Op::min:
+      return choose(op(Op::lt, b, a), db, da);
+    case Op::abs:
+      return choose(op(Op::lt, a, num(0)), negated(da), da);
+    case Op::relu:
+      return choose(op(Op::lt, a, num(0)), num(0), da);
+    case Op::cos:
+      return negated(times(op(Op::sin, a), da));
+    case Op::sigmoid:
+      return times(op(Op::mul, id, op(Op::sigmoid, op(Op::neg, a))), da);
+    case Op::tanh:
+      return times(op(Op::sub, num(1), square(id)), da);
+    case Op::log1p:
+      return over(da, op(Op::add, num(1), a));
+    case Op::softplus:
+      return times(op(Op::sigmoid, a), da);
+    case Op::erf:
+      return times(bell(), da);
+    case Op::erfc:
+      return negated(times(bell(), da));
+    case Op::rsqrt:
+      return times(op(Op::mul, num(-0.5), op(Op::mul, id, square(id))), da);
+    case Op::pow:
+      return derive_power(n, id, da, db);
     case Op::silu: {  // s + a·s·(1 - s)
       const ExprId s = op(Op::sigmoid, a), rest = op(Op::sigmoid, op(Op::neg, a));
       return derive_gated(n, da, op(Op::add, s, op(Op::mul, a, op(Op::mul, s, rest))));
@@ -121,12 +147,14 @@ ExprId Differentiator::derive_macro(const ExprNode& n, ExprId id, ExprId da, Exp
       const double c = 1.5957691216057308;
       const ExprId cube = op(Op::mul, num(0.044715), op(Op::mul, a, square(a)));
       const ExprId u = op(Op::mul, num(c), op(Op::add, a, cube));
-      const ExprId du = op(Op::mul, num(c), op(Op::add, num(1), op(Op::mul, num(0.134145), square(a))));
+      const ExprId du =
+          op(Op::mul, num(c), op(Op::add, num(1), op(Op::mul, num(0.134145), square(a))));
       const ExprId s = op(Op::sigmoid, u), rest = op(Op::sigmoid, op(Op::neg, u));
       const ExprId bend = op(Op::mul, op(Op::mul, a, op(Op::mul, s, rest)), du);
       return derive_gated(n, da, op(Op::add, s, bend));
     }
-    default: return num(0);
+    default:
+      return num(0);
   }
 }
 

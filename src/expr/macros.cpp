@@ -1,5 +1,5 @@
-// Definitions of the macros (algebra.md 1.3) over simpler operations. Evaluating the expansion gives
-// the bits that `apply` gives.
+// Definitions of the macros (algebra.md 1.3) over simpler operations. Evaluating the expansion
+// gives the bits that `apply` gives.
 #include <numbers>
 
 #include "expr/expr.h"
@@ -14,27 +14,45 @@ class Expander {
 
   ExprId body() {
     switch (n.op) {
-      case Op::sub: return op(Op::add, a, op(Op::neg, b));
-      case Op::quot: return op(Op::mul, a, op(Op::recip, b));
-      case Op::max: return extreme(op(Op::lt, a, b));
-      case Op::min: return extreme(op(Op::lt, b, a));
-      case Op::abs: return op(Op::select, negative(a), op(Op::neg, a), a);
-      case Op::relu: return op(Op::select, negative(a), zero(), a);
-      case Op::cos: return op(Op::sin, op(Op::add, a, num(std::numbers::pi / 2)));
-      case Op::sigmoid: return op(Op::recip, op(Op::add, num(1), op(Op::exp, op(Op::neg, a))));
-      case Op::tanh: return tanh();
-      case Op::silu: return unless_low(op(Op::mul, a, op(Op::sigmoid, a)));
-      case Op::log1p: return log1p();
+      case Op::sub:
+        return op(Op::add, a, op(Op::neg, b));
+      case Op::quot:
+        return op(Op::mul, a, op(Op::recip, b));
+      case Op::max:
+        return extreme(op(Op::lt, a, b));
+      case Op::min:
+        return extreme(op(Op::lt, b, a));
+      case Op::abs:
+        return op(Op::select, negative(a), op(Op::neg, a), a);
+      case Op::relu:
+        return op(Op::select, negative(a), zero(), a);
+      case Op::cos:
+        return op(Op::sin, op(Op::add, a, num(std::numbers::pi / 2)));
+      case Op::sigmoid:
+        return op(Op::recip, op(Op::add, num(1), op(Op::exp, op(Op::neg, a))));
+      case Op::tanh:
+        return tanh();
+      case Op::silu:
+        return unless_low(op(Op::mul, a, op(Op::sigmoid, a)));
+      case Op::log1p:
+        return log1p();
       case Op::softplus:
         return op(Op::add, op(Op::max, a, num(0)),
                   op(Op::log1p, op(Op::exp, op(Op::neg, op(Op::abs, a)))));
-      case Op::erf: return minus(num(1), op(Op::erfc, a));
-      case Op::erfc: return erfc();
-      case Op::gelu: return unless_low(gelu());
-      case Op::gelu_tanh: return unless_low(op(Op::mul, a, op(Op::sigmoid, gelu_argument())));
-      case Op::rsqrt: return op(Op::recip, op(Op::sqrt, a));
-      case Op::pow: return power();
-      default: return ExprId::none;
+      case Op::erf:
+        return minus(num(1), op(Op::erfc, a));
+      case Op::erfc:
+        return erfc();
+      case Op::gelu:
+        return unless_low(gelu());
+      case Op::gelu_tanh:
+        return unless_low(op(Op::mul, a, op(Op::sigmoid, gelu_argument())));
+      case Op::rsqrt:
+        return op(Op::recip, op(Op::sqrt, a));
+      case Op::pow:
+        return power();
+      default:
+        return ExprId::none;
     }
   }
 
@@ -53,7 +71,8 @@ class Expander {
     return op(Op::select, op(Op::lt, a, num(-1024)), num(0), value);
   }
 
-  // select(better ? b : a) that passes a NaN of either side on: b < 1 and 0 < b both fail only for NaN.
+  // select(better ? b : a) that passes a NaN of either side on: b < 1 and 0 < b both fail only for
+  // NaN.
   ExprId extreme(ExprId better) {
     if (n.kind == Kind::integer) return op(Op::select, better, b, a);
     const ExprId above = op(Op::select, op(Op::lt, num(0), b), a, b);
@@ -110,7 +129,8 @@ class Expander {
       return op(Op::exp, op(Op::mul, b, op(Op::log, a)));
     const int64_t literal = exponent.value().i;
     if (literal == 0) return n.kind == Kind::integer ? p.integer(1) : num(1);
-    uint64_t left = literal < 0 ? 0 - static_cast<uint64_t>(literal) : static_cast<uint64_t>(literal);
+    uint64_t left =
+        literal < 0 ? 0 - static_cast<uint64_t>(literal) : static_cast<uint64_t>(literal);
     ExprId base = n.kind == Kind::real ? real(a) : a;
     ExprId result = ExprId::none;
     for (; left != 0; left >>= 1) {
@@ -130,13 +150,34 @@ class Expander {
 }  // namespace
 
 std::span<const double> erfc_coefficients() {
-  static constexpr double c[28] = {
-      -1.3026537197817094, 6.4196979235649026e-1, 1.9476473204185836e-2, -9.561514786808631e-3,
-      -9.46595344482036e-4, 3.66839497852761e-4, 4.2523324806907e-5, -2.0278578112534e-5,
-      -1.624290004647e-6, 1.303655835580e-6, 1.5626441722e-8, -8.5238095915e-8, 6.529054439e-9,
-      5.059343495e-9, -9.91364156e-10, -2.27365122e-10, 9.6467911e-11, 2.394038e-12, -6.886027e-12,
-      8.94487e-13, 3.13092e-13, -1.12708e-13, 3.81e-16, 7.106e-15, -1.523e-15, -9.4e-17, 1.21e-16,
-      -2.8e-17};
+  static constexpr double c[28] = {-1.3026537197817094,
+                                   6.4196979235649026e-1,
+                                   1.9476473204185836e-2,
+                                   -9.561514786808631e-3,
+                                   -9.46595344482036e-4,
+                                   3.66839497852761e-4,
+                                   4.2523324806907e-5,
+                                   -2.0278578112534e-5,
+                                   -1.624290004647e-6,
+                                   1.303655835580e-6,
+                                   1.5626441722e-8,
+                                   -8.5238095915e-8,
+                                   6.529054439e-9,
+                                   5.059343495e-9,
+                                   -9.91364156e-10,
+                                   -2.27365122e-10,
+                                   9.6467911e-11,
+                                   2.394038e-12,
+                                   -6.886027e-12,
+                                   8.94487e-13,
+                                   3.13092e-13,
+                                   -1.12708e-13,
+                                   3.81e-16,
+                                   7.106e-15,
+                                   -1.523e-15,
+                                   -9.4e-17,
+                                   1.21e-16,
+                                   -2.8e-17};
   return c;
 }
 

@@ -95,7 +95,8 @@ Range reciprocal(const Range& a) {
 
 Range square_root(const Range& a) {
   Range r = Range::none();
-  if (!a.empty() && a.hi >= 0) r = widened(Range::between(std::sqrt(std::max(a.lo, 0.0)), std::sqrt(a.hi)), 1);
+  if (!a.empty() && a.hi >= 0)
+    r = widened(Range::between(std::sqrt(std::max(a.lo, 0.0)), std::sqrt(a.hi)), 1);
   r.plus_infinity = a.plus_infinity;
   r.undefined = a.undefined || may_be_negative(a);
   return r;
@@ -113,7 +114,8 @@ Range exponential(const Range& a) {
 
 Range logarithm(const Range& a) {
   Range r = Range::none();
-  if (!a.empty() && a.hi > 0) r = widened(Range::between(std::log(std::max(a.lo, 0.0)), std::log(a.hi)), 2);
+  if (!a.empty() && a.hi > 0)
+    r = widened(Range::between(std::log(std::max(a.lo, 0.0)), std::log(a.hi)), 2);
   r.minus_infinity = may_be_zero(a);
   r.plus_infinity = a.plus_infinity;
   r.undefined = a.undefined || may_be_negative(a);
@@ -197,7 +199,8 @@ Range divided(const ExprNode& n, const Range& a, const Range& b) {
     const double slack = integer ? 0 : 4 * (above(reach) - reach) + 4 * (above(b.hi) - b.hi);
     if (std::isfinite(reach) || integer) return Range::between(-slack, b.hi + slack);
   }
-  return integer ? Range::between(-i64_limit, i64_limit) : Range{-infinity, infinity, true, true, true};
+  return integer ? Range::between(-i64_limit, i64_limit)
+                 : Range{-infinity, infinity, true, true, true};
 }
 
 Range converted(const ExprNode& n, const Range& a) {
@@ -221,8 +224,8 @@ Range decided(bool can_be_false, bool can_be_true, bool undefined) {
   return r;
 }
 
-// True if every value of a is below every value of b. Equal infinite bounds count when one of them is
-// no value.
+// True if every value of a is below every value of b. Equal infinite bounds count when one of them
+// is no value.
 bool always_less(const Range& a, const Range& b) {
   const double hi = a.highest(), lo = b.lowest();
   if (hi < lo) return true;
@@ -234,7 +237,8 @@ Range comparison(const ExprNode& n, const Range& a, const Range& b) {
   const bool undefined = a.undefined || b.undefined;
   const bool above_all = a.lowest() >= b.highest();
   switch (n.op) {
-    case Op::lt: return decided(!always_less(a, b) || undefined, !above_all, undefined);
+    case Op::lt:
+      return decided(!always_less(a, b) || undefined, !above_all, undefined);
     case Op::le: {
       const bool always = a.highest() <= b.lowest();
       return decided(!always || undefined, !always_less(b, a), undefined);
@@ -251,9 +255,8 @@ Range comparison(const ExprNode& n, const Range& a, const Range& b) {
 Range logical(const ExprNode& n, const Range& a, const Range& b) {
   const bool undefined = a.undefined || (n.arity() > 1 && b.undefined);
   if (n.op == Op::logical_not) return decided(a.hi > 0, a.lo < 1, undefined);
-  if (n.op == Op::logical_and)
-    return decided(a.lo < 1 || b.lo < 1, a.hi > 0 && b.hi > 0, undefined);
-  return decided(a.lo < 1 && b.lo < 1, a.hi > 0 || b.hi > 0, undefined);
+  if (n.op == Op::logical_and) return decided(a.lo < 1 || b.lo<1, a.hi> 0 && b.hi > 0, undefined);
+  return decided(a.lo < 1 && b.lo<1, a.hi> 0 || b.hi > 0, undefined);
 }
 
 // Integer arithmetic wraps beyond 64 bits.
@@ -286,42 +289,70 @@ class Analysis {
     const Range a = known_.at(n.args[0]);
     const Range b = n.arity() > 1 ? known_.at(n.args[1]) : Range{};
     switch (n.op) {
-      case Op::add: return sum(a, b);
-      case Op::sub: return sum(a, negated(b));
-      case Op::mul: return n.args[0] == n.args[1] ? within(product(a, b), 0, infinity) : product(a, b);
-      case Op::neg: return negated(a);
-      case Op::recip: return reciprocal(a);
-      case Op::sqrt: return square_root(a);
+      case Op::add:
+        return sum(a, b);
+      case Op::sub:
+        return sum(a, negated(b));
+      case Op::mul:
+        return n.args[0] == n.args[1] ? within(product(a, b), 0, infinity) : product(a, b);
+      case Op::neg:
+        return negated(a);
+      case Op::recip:
+        return reciprocal(a);
+      case Op::sqrt:
+        return square_root(a);
       case Op::sin:
-      case Op::cos: return sine(a);
-      case Op::atan2: return angle(a, b);
-      case Op::exp: return exponential(a);
-      case Op::log: return logarithm(a);
-      case Op::floor: return floored(a);
+      case Op::cos:
+        return sine(a);
+      case Op::atan2:
+        return angle(a, b);
+      case Op::exp:
+        return exponential(a);
+      case Op::log:
+        return logarithm(a);
+      case Op::floor:
+        return floored(a);
       case Op::div:
-      case Op::mod: return divided(n, a, b);
-      case Op::cast: return converted(n, a);
-      case Op::select: return selected(a, b, known_.at(n.args[2]));
+      case Op::mod:
+        return divided(n, a, b);
+      case Op::cast:
+        return converted(n, a);
+      case Op::select:
+        return selected(a, b, known_.at(n.args[2]));
       case Op::lt:
       case Op::le:
-      case Op::eq: return comparison(n, a, b);
+      case Op::eq:
+        return comparison(n, a, b);
       case Op::logical_and:
       case Op::logical_or:
-      case Op::logical_not: return logical(n, a, b);
-      case Op::max: return larger(a, b);
-      case Op::min: return negated(larger(negated(a), negated(b)));
-      case Op::abs: return magnitude(a);
-      case Op::relu: return larger(a, Range::exactly(0));
+      case Op::logical_not:
+        return logical(n, a, b);
+      case Op::max:
+        return larger(a, b);
+      case Op::min:
+        return negated(larger(negated(a), negated(b)));
+      case Op::abs:
+        return magnitude(a);
+      case Op::relu:
+        return larger(a, Range::exactly(0));
       case Op::sigmoid:
       case Op::tanh:
-      case Op::erf: return bounded_monotone(n.op, a);
-      case Op::erfc: return within(widened(sum(Range::exactly(1), negated(bounded_monotone(Op::erf, a))), 1), 0, 2);
+      case Op::erf:
+        return bounded_monotone(n.op, a);
+      case Op::erfc:
+        return within(widened(sum(Range::exactly(1), negated(bounded_monotone(Op::erf, a))), 1), 0,
+                      2);
       case Op::softplus:
-      case Op::log1p: return softplus(n.op, a);
-      case Op::silu: return gated(a, 0.2785);
-      case Op::gelu: return gated(a, 0.17);
-      case Op::gelu_tanh: return gated(a, 0.171);
-      default: return of(expand_macro(pool_, id));
+      case Op::log1p:
+        return softplus(n.op, a);
+      case Op::silu:
+        return gated(a, 0.2785);
+      case Op::gelu:
+        return gated(a, 0.17);
+      case Op::gelu_tanh:
+        return gated(a, 0.171);
+      default:
+        return of(expand_macro(pool_, id));
     }
   }
 

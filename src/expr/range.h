@@ -1,9 +1,9 @@
-// Range analysis of scalars (algebra.md 1.6): which finite numbers a value may be, whether it may be
-// -inf or +inf, and whether it may be undefined (NaN in IEEE).
+// Range analysis of scalars (algebra.md 1.6): which finite numbers a value may be, whether it may
+// be -inf or +inf, and whether it may be undefined (NaN in IEEE).
 //
-// Program inputs are finite unless declared a mask. Bounds are rounded outwards, so they hold for the
-// binary64 evaluation too, except that a finite value beyond the largest double evaluates to inf.
-// Conditions are ranges within [0, 1]; a select whose condition is decided takes one branch.
+// Program inputs are finite unless declared a mask. Bounds are rounded outwards, so they hold for
+// the binary64 evaluation too, except that a finite value beyond the largest double evaluates to
+// inf. Conditions are ranges within [0, 1]; a select whose condition is decided takes one branch.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct ScalarRange {
   bool finite() const { return !minus_infinity && !plus_infinity && !undefined; }
   bool empty() const { return lo > hi; }
   bool contains(double x) const;
-  double lowest() const;   // least value, -inf included
+  double lowest() const;  // least value, -inf included
   double highest() const;
 };
 

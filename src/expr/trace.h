@@ -31,16 +31,16 @@ struct Tracer {
 
 class Cond;
 
-// A constant that no tracer owns yet, a node of a tracer, or broken: what a failed read of a builder
-// gives, and everything computed from it.
+// A constant that no tracer owns yet, a node of a tracer, or broken: what a failed read of a
+// builder gives, and everything computed from it.
 class Expr {
  public:
   Expr() : broken_(true) {}
   template <std::floating_point T>
   Expr(T x) : constant_(Value::real(static_cast<double>(x))) {}  // NOLINT: numbers are expressions
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Expr(T x) : constant_(Value::integer(static_cast<int64_t>(x))) {}  // NOLINT
+  requires(!std::same_as<T, bool>) Expr(T x)
+      : constant_(Value::integer(static_cast<int64_t>(x))) {}  // NOLINT
   Expr(const Cond& c);  // NOLINT: a condition used as a number is 0 or 1
   Expr(Tracer* t, ExprId e) : tracer_(t), id_(e), broken_(e == ExprId::none) {}
 
@@ -99,8 +99,7 @@ inline Expr Expr::apply(Op op, std::initializer_list<Expr> operands, Format form
 class Number {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Number(T x) {  // NOLINT: numbers convert
+  requires std::is_arithmetic_v<T> Number(T x) {  // NOLINT: numbers convert
     if constexpr (std::same_as<T, bool>)
       value_ = Value::boolean(x);
     else if constexpr (std::integral<T>)
@@ -128,8 +127,8 @@ class Number {
 namespace traced {
 
 template <class T>
-concept Expression = std::derived_from<std::remove_cvref_t<T>, Expr> ||
-                     std::same_as<std::remove_cvref_t<T>, Cond>;
+concept Expression =
+    std::derived_from<std::remove_cvref_t<T>, Expr> || std::same_as<std::remove_cvref_t<T>, Cond>;
 template <class T>
 concept Interpreted = std::same_as<std::remove_cvref_t<T>, Number>;
 template <class T>
@@ -156,12 +155,10 @@ concept Lifted = (Scalar<T> && ...) && !(Plain<T> && ...);
 
 }  // namespace traced
 
-#define TANG_TRACED_OPERATOR(symbol, op)                      \
-  template <class A, class B>                                 \
-    requires traced::Lifted<A, B>                             \
-  auto operator symbol(const A& a, const B& b) {              \
-    return traced::call(Op::op, a, b);                        \
-  }
+#define TANG_TRACED_OPERATOR(symbol, op) \
+  template <class A, class B>            \
+  requires traced::Lifted<A, B>          \
+  auto operator symbol(const A& a, const B& b) { return traced::call(Op::op, a, b); }
 TANG_TRACED_OPERATOR(+, add)
 TANG_TRACED_OPERATOR(-, sub)
 TANG_TRACED_OPERATOR(*, mul)
@@ -169,10 +166,8 @@ TANG_TRACED_OPERATOR(/, quot)
 #undef TANG_TRACED_OPERATOR
 
 template <class A>
-  requires traced::Lifted<A>
-auto operator-(const A& a) {
-  return traced::call(Op::neg, a);
-}
+requires traced::Lifted<A>
+auto operator-(const A& a) { return traced::call(Op::neg, a); }
 
 #define TANG_TRACED_FUNCTION(name)    \
   template <traced::Scalar A>         \
@@ -238,12 +233,10 @@ auto compare(Op op, const A& a, const B& b) {
 
 }  // namespace traced
 
-#define TANG_TRACED_COMPARISON(symbol, result)   \
-  template <class A, class B>                    \
-    requires traced::Lifted<A, B>                \
-  auto operator symbol(const A& a, const B& b) { \
-    return result;                               \
-  }
+#define TANG_TRACED_COMPARISON(symbol, result) \
+  template <class A, class B>                  \
+  requires traced::Lifted<A, B>                \
+  auto operator symbol(const A& a, const B& b) { return result; }
 TANG_TRACED_COMPARISON(<, traced::compare(Op::lt, a, b))
 TANG_TRACED_COMPARISON(<=, traced::compare(Op::le, a, b))
 TANG_TRACED_COMPARISON(>, traced::compare(Op::lt, b, a))
@@ -265,8 +258,8 @@ inline Expr select(const Cond& c, const Expr& t, const Expr& f) {
   return Expr::apply(Op::select, {c, t, f});
 }
 template <traced::Scalar A, traced::Scalar B>
-  requires(!traced::Expression<A> && !traced::Expression<B>)
-auto select(bool c, const A& t, const B& f) {
+requires(!traced::Expression<A> && !traced::Expression<B>) auto select(bool c, const A& t,
+                                                                       const B& f) {
   return traced::call(Op::select, Number(c), t, f);
 }
 

@@ -58,12 +58,13 @@ struct Binder {
 struct Node {
   NodeKind kind = NodeKind::integer;
   bool guarded = false;
-  std::uint16_t depth = 1;       // 1 for a leaf
-  Span span;                     // the whole expression, without brackets around it
-  Name name;                     // name, field, read, reduce, call
-  std::uint32_t first = 0;       // children are Module::children[first, first + count)
+  std::uint16_t depth = 1;  // 1 for a leaf
+  Span span;                // the whole expression, without brackets around it
+  Name name;                // name, field, read, reduce, call
+  std::uint32_t first = 0;  // children are Module::children[first, first + count)
   std::uint32_t count = 0;
-  std::uint32_t extra = kNoNode; // read: the fill; reduce: index of its Binder; compare: first relation
+  std::uint32_t extra =
+      kNoNode;  // read: the fill; reduce: index of its Binder; compare: first relation
   std::int64_t integer = 0;
   double real = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "front/elaborator.h"
 #include "ir/print.h"
+#include "ir/verify.h"
 
 namespace tang {
 
@@ -54,9 +55,8 @@ bool Elaborator::target_points(const ast::Target& target, std::set<std::string_v
 bool Elaborator::merge_points(const ast::Definition& d, Node& n) {
   std::vector<const ast::Target*> longest_first;
   for (const ast::Target& t : d.targets) longest_first.push_back(&t);
-  std::stable_sort(longest_first.begin(), longest_first.end(), [](auto* a, auto* b) {
-    return a->indices.size() > b->indices.size();
-  });
+  std::stable_sort(longest_first.begin(), longest_first.end(),
+                   [](auto* a, auto* b) { return a->indices.size() > b->indices.size(); });
   for (const ast::Target* t : longest_first) {
     bool ok = true;
     for (DimId p : distinct_dims(t->indices, nullptr, "on the left-hand side", ok)) {
@@ -137,9 +137,10 @@ std::optional<std::vector<Elaborator::Pick>> Elaborator::picks(const ast::Defini
   Span span = node(d.value).span;
   if (d.targets.size() == 1 && parts.size() == 1) {
     const Monoid& m = g_[parts[0].built->fold.monoid];
-    report(span, "E0305",
-           fmt::format("`{}` has {} fields, and one number is needed here", m.name, m.outputs.size()),
-           fmt::format("pick a field: .{}", fmt::join(m.outputs, ", .")));
+    report(
+        span, "E0305",
+        fmt::format("`{}` has {} fields, and one number is needed here", m.name, m.outputs.size()),
+        fmt::format("pick a field: .{}", fmt::join(m.outputs, ", .")));
   } else {
     report(span, "E0305",
            fmt::format("{} target{} for {} component{}", d.targets.size(),
@@ -252,7 +253,8 @@ void Elaborator::rename_hidden(Node& n) {
       for (ExprId& e : f.args) e = substitute_dims(g_, e, image);
     }
     for (Guard& guard : n.guards) guard = substitute_dims(g_, guard, image);
-    if (n.scan && n.scan->matrix && n.scan->matrix->second == hidden) n.scan->matrix->second = fresh;
+    if (n.scan && n.scan->matrix && n.scan->matrix->second == hidden)
+      n.scan->matrix->second = fresh;
     r = fresh;
   }
 }
@@ -359,7 +361,7 @@ bool Elaborator::assign_one(const ast::Target& target, ExprId value, Node& n) {
 // A target may leave out an index only if its value does not depend on it.
 bool Elaborator::check_projection(const ast::Target& target, const Target& made, const Node& n) {
   if (made.points.size() == n.points.size()) return true;
-  for (DimId d : dependencies(n, made.value)) {
+  for (DimId d : value_dependencies(g_, n, made.value)) {
     bool point = std::find(n.points.begin(), n.points.end(), d) != n.points.end();
     bool kept = std::find(made.points.begin(), made.points.end(), d) != made.points.end();
     if (!point || kept) continue;
@@ -370,60 +372,6 @@ bool Elaborator::check_projection(const ast::Target& target, const Target& made,
     return false;
   }
   return true;
-}
-
-std::set<DimId> Elaborator::dependencies(const Node& n, ExprId value) {
-  std::set<DimId> dims;
-  for (DimId d : dims_of(g_, value)) dims.insert(d);
-  for (LeafId id : leaves_of(g_, value)) {
-    if (g_.leaf(id).what != Leaf::What::state) continue;
-    for (DimId d : state_dependencies(n, g_.leaf(id).number)) dims.insert(d);
-  }
-  return dims;
-}
-
-// The indices that an output of the folds depends on: through guards always, through an argument
-// only if the output's components are computed from it.
-std::set<DimId> Elaborator::state_dependencies(const Node& n, std::uint32_t number) {
-  auto [f, output] = g_.state_outputs(n)[number];
-  const Fold& fold = n.folds[f];
-  const Monoid& m = g_[fold.monoid];
-  std::set<std::uint32_t> components, args;
-  std::vector<std::uint32_t> todo;
-  auto follow = [&](ExprId e) {
-    for (std::uint32_t v : g_.pool.variables(e)) {
-      const Leaf& leaf = g_.leaf(v);
-      if (leaf.what == Leaf::What::argument) args.insert(leaf.number);
-      bool state = leaf.what == Leaf::What::left || leaf.what == Leaf::What::right;
-      if (state && components.insert(leaf.number).second) todo.push_back(leaf.number);
-    }
-  };
-  follow(m.fin[output]);
-  bool spelled = !m.lift.empty() && !m.combine.empty() && !n.scan;
-  while (spelled && !todo.empty()) {
-    std::uint32_t c = todo.back();
-    todo.pop_back();
-    follow(m.lift[c]);
-    follow(m.combine[c]);
-  }
-  std::set<DimId> dims;
-  auto add = [&](ExprId e) {
-    for (DimId d : dims_of(g_, e)) dims.insert(d);
-  };
-  for (std::uint32_t k = 0; k < fold.args.size(); ++k) {
-    if (!spelled || args.count(k)) add(fold.args[k]);
-  }
-  for (const Guard& guard : n.guards) {
-    add(guard.what == Guard::What::data ? guard.condition : g_.iota(guard.form));
-  }
-  if (fold.entry) dims.insert(*fold.entry);
-  if (n.scan) {
-    dims.insert(n.scan->along);
-    if (n.scan->matrix) dims.insert(n.scan->matrix->first);
-    for (ExprId e : n.scan->initial) add(e);
-  }
-  for (DimId r : n.reduce) dims.erase(r);
-  return dims;
 }
 
 }  // namespace tang

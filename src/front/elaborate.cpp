@@ -168,18 +168,18 @@ void Elaborator::input_item(const ast::Input::Item& item, const ast::Name& forma
 }
 
 bool Elaborator::check_operation_name(const ast::Name& name) {
-  bool builtin = function_named(name.text) || is_builtin_monoid(name.text) ||
-                 is_scan(name.text) || parse_format(name.text) || name.text == "mean" ||
-                 name.text == "var" || name.text == "size";
+  bool builtin = function_named(name.text) || is_builtin_monoid(name.text) || is_scan(name.text) ||
+                 parse_format(name.text) || name.text == "mean" || name.text == "var" ||
+                 name.text == "size";
   if (builtin) {
     report(name.span, "E0214", fmt::format("`{}` is a built-in operation", name.text),
            fmt::format("choose another name, as in `my_{}`", name.text));
     return false;
   }
   if (operations_.count(name.text)) {
-    report(name.span, "E0202", fmt::format("operation `{}` is defined twice", name.text),
-           fmt::format("the first is on line {}",
-                       source_.line_of(operation_sites_[name.text].begin)));
+    report(
+        name.span, "E0202", fmt::format("operation `{}` is defined twice", name.text),
+        fmt::format("the first is on line {}", source_.line_of(operation_sites_[name.text].begin)));
     return false;
   }
   return true;
@@ -214,8 +214,8 @@ void Elaborator::declare(const ast::Monoid& s) {
     check_body(id, body);
     ok = ok && body.ok;
     std::size_t count = node(id).kind == ast::NodeKind::tuple ? node(id).count : 1;
-    if (body.ok && count != s.fields.size() && (count > 1 || s.fields.size() == 1 ||
-                                                node(id).kind != ast::NodeKind::call)) {
+    if (body.ok && count != s.fields.size() &&
+        (count > 1 || s.fields.size() == 1 || node(id).kind != ast::NodeKind::call)) {
       report(node(id).span, "E0506",
              fmt::format("`{}` has {} field{}, its {} {}", s.name.text, s.fields.size(),
                          s.fields.size() == 1 ? "" : "s", what, count),
@@ -237,11 +237,7 @@ void Elaborator::declare(const ast::Output& s) {
 
 void Elaborator::output_item(const ast::Output::Item& item) {
   std::optional<TensorId> tensor = find_tensor(item.name, "an output");
-  if (!tensor) {
-    // An output that failed still counts as one: its own error is enough.
-    broken_.insert("output");
-    return;
-  }
+  if (!tensor) return;
   const Tensor& t = g_[*tensor];
   if (t.role == Role::input) {
     return report(item.name.span, "E0212", fmt::format("`{}` is an input, not a result", t.name),
@@ -342,16 +338,17 @@ bool Elaborator::grad_seed(const ast::Grad::Seed& seed, Gradient& gradient) {
   }
   Tensor t = g_[*of];
   if (t.kind != Kind::real) {
-    report(seed.name.span, "E0602", fmt::format("`{}` is {}, only reals have gradients", t.name,
-                                                name(t.kind)),
+    report(seed.name.span, "E0602",
+           fmt::format("`{}` is {}, only reals have gradients", t.name, name(t.kind)),
            "differentiate a real tensor");
     return false;
   }
   if (!named) {
     if (!t.shape.empty()) {
-      report(seed.name.span, "E0601",
-             fmt::format("`{}` is not a single number, so its gradient needs a cotangent", spelt(t)),
-             fmt::format("write `grad {} with d{} -> …`", t.name, t.name));
+      report(
+          seed.name.span, "E0601",
+          fmt::format("`{}` is not a single number, so its gradient needs a cotangent", spelt(t)),
+          fmt::format("write `grad {} with d{} -> …`", t.name, t.name));
       return false;
     }
     gradient.seeds.push_back({*of, TensorId::none});

@@ -6,8 +6,8 @@
 // caller's scope, evaluated where it is used, so that a binder over an index parameter binds that
 // index inside the argument too, while any other index of the body cannot capture one of it.
 //
-// Evaluating an expression gives scalar expressions of the graph. A reduction met on the way becomes
-// a node of its own (lift), and its value is a read of that node's tensor.
+// Evaluating an expression gives scalar expressions of the graph. A reduction met on the way
+// becomes a node of its own (lift), and its value is a read of that node's tensor.
 //
 // A function that fails has reported why and returns an empty value; callers pass that on in
 // silence. A definition that failed leaves its targets `broken`, and reading those is silent too.
@@ -29,9 +29,9 @@ namespace tang {
 
 // The value of an expression: one scalar, or the components of a tuple.
 struct Val {
-  std::vector<ExprId> parts;         // empty: failed
-  std::vector<std::string> fields;   // names of the parts, where they have some
-  int value = 0;                     // the part used where a number is wanted; -1: none
+  std::vector<ExprId> parts;        // empty: failed
+  std::vector<std::string> fields;  // names of the parts, where they have some
+  int value = 0;                    // the part used where a number is wanted; -1: none
 
   bool ok() const { return !parts.empty(); }
 };
@@ -61,8 +61,8 @@ struct Scope {
 
 // Where reads stand: what they yield outside the tensor, and what is known about the indices.
 struct Frame {
-  std::string_view operation;   // of the innermost reduction; empty in a map, `where` or condition
-  bool stated = false;          // the operation has no default fill
+  std::string_view operation;  // of the innermost reduction; empty in a map, `where` or condition
+  bool stated = false;         // the operation has no default fill
   std::vector<Guard> guards;
 };
 
@@ -118,6 +118,7 @@ class Elaborator {
   std::optional<Poly> extent(ast::NodeId id);
   std::optional<Poly> extent_name(const ast::Node& n);
   ExprId param_value(ast::NodeId id);
+  void division_by_zero(const ast::Node& n);
   ExprId param_division(const ast::Node& n, ExprId a, ExprId b);
   std::string extent_text(ast::NodeId id, int strength = 0) const;
   void extent_dims(ast::NodeId id, std::vector<DimId>& dims) const;
@@ -249,13 +250,11 @@ class Elaborator {
   bool assign_state_values(const ast::Definition& d, const Scope* scope, Node& node);
   const Scope* state_scope(const ast::Definition& d, const Node& node);
   bool check_projection(const ast::Target& target, const Target& made, const Node& node);
-  std::set<DimId> dependencies(const Node& node, ExprId value);
-  std::set<DimId> state_dependencies(const Node& node, std::uint32_t number);
 
   // ---- user_monoids.cpp ---------------------------------------------------------------------
   std::optional<MonoidId> user_monoid(const ast::Monoid& m, const std::vector<Kind>& kinds);
-  bool monoid_part(const ast::Monoid& m, ast::NodeId body, const Scope* scope, std::string_view what,
-                   std::vector<ExprId>& out);
+  bool monoid_part(const ast::Monoid& m, ast::NodeId body, const Scope* scope,
+                   std::string_view what, std::vector<ExprId>& out);
   bool monoid_states(const ast::Monoid& m, Monoid& out);
   Val monoid_state(const Monoid& m, Leaf::What what);
   ExprId monoid_leaf(Leaf::What what, std::uint32_t number, Kind kind);
@@ -280,16 +279,16 @@ class Elaborator {
   Graph g_;
   std::unordered_map<std::string_view, Symbol> values_;
   std::unordered_map<std::string_view, Operation> operations_;
-  std::unordered_map<std::string_view, Span> value_sites_;      // declared anywhere in the file
+  std::unordered_map<std::string_view, Span> value_sites_;  // declared anywhere in the file
   std::unordered_map<std::string_view, Span> operation_sites_;
-  std::set<std::string_view> broken_;                           // names of statements that did not parse
-  std::set<std::string> made_;                                  // names of lifted tensors and fresh dims
+  std::set<std::string_view> broken_;  // names of statements that did not parse
+  std::set<std::string> made_;         // names of lifted tensors and fresh dims
   std::deque<Scope> scopes_;
   std::map<std::pair<const ast::Monoid*, std::vector<Kind>>, std::optional<MonoidId>> instances_;
 
   // State of the statement being elaborated.
   Span where_;
-  std::string_view base_;          // names of lifted definitions start with it
+  std::string_view base_;  // names of lifted definitions start with it
   std::vector<DimId> bound_;
   Frame frame_;
   bool in_condition_ = false;

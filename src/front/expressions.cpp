@@ -16,12 +16,18 @@ constexpr int kMaxSteps = 1'000'000;
 
 Op binary_op(ast::NodeKind kind) {
   switch (kind) {
-    case ast::NodeKind::add: return Op::add;
-    case ast::NodeKind::subtract: return Op::sub;
-    case ast::NodeKind::multiply: return Op::mul;
-    case ast::NodeKind::divide: return Op::quot;
-    case ast::NodeKind::conjunction: return Op::logical_and;
-    default: return Op::logical_or;
+    case ast::NodeKind::add:
+      return Op::add;
+    case ast::NodeKind::subtract:
+      return Op::sub;
+    case ast::NodeKind::multiply:
+      return Op::mul;
+    case ast::NodeKind::divide:
+      return Op::quot;
+    case ast::NodeKind::conjunction:
+      return Op::logical_and;
+    default:
+      return Op::logical_or;
   }
 }
 
@@ -66,10 +72,14 @@ Val Elaborator::eval(Closure e) {
 
 Val Elaborator::eval_here(const ast::Node& n, Closure e) {
   switch (n.kind) {
-    case ast::NodeKind::integer: return scalar(g_.pool.integer(n.integer));
-    case ast::NodeKind::real: return scalar(g_.pool.real(n.real));
-    case ast::NodeKind::boolean: return scalar(g_.pool.boolean(n.integer != 0));
-    case ast::NodeKind::name: return eval_name(n, e);
+    case ast::NodeKind::integer:
+      return scalar(g_.pool.integer(n.integer));
+    case ast::NodeKind::real:
+      return scalar(g_.pool.real(n.real));
+    case ast::NodeKind::boolean:
+      return scalar(g_.pool.boolean(n.integer != 0));
+    case ast::NodeKind::name:
+      return eval_name(n, e);
     case ast::NodeKind::negate: {
       ExprId a = number(child(n, 0), e.scope);
       return a == ExprId::none ? Val{} : scalar(g_.make(Op::neg, a));
@@ -78,13 +88,20 @@ Val Elaborator::eval_here(const ast::Node& n, Closure e) {
       ExprId a = condition(child(n, 0), e.scope);
       return a == ExprId::none ? Val{} : scalar(g_.make(Op::logical_not, a));
     }
-    case ast::NodeKind::compare: return eval_compare(n, e.scope);
-    case ast::NodeKind::field: return eval_field(n, e);
-    case ast::NodeKind::read: return eval_read(n, e.scope);
-    case ast::NodeKind::reduce: return eval_reduce(n, e);
-    case ast::NodeKind::call: return eval_call(n, e);
-    case ast::NodeKind::tuple: return eval_tuple(n, e.scope);
-    default: return eval_chain(e);
+    case ast::NodeKind::compare:
+      return eval_compare(n, e.scope);
+    case ast::NodeKind::field:
+      return eval_field(n, e);
+    case ast::NodeKind::read:
+      return eval_read(n, e.scope);
+    case ast::NodeKind::reduce:
+      return eval_reduce(n, e);
+    case ast::NodeKind::call:
+      return eval_call(n, e);
+    case ast::NodeKind::tuple:
+      return eval_tuple(n, e.scope);
+    default:
+      return eval_chain(e);
   }
 }
 
@@ -152,11 +169,21 @@ Val Elaborator::eval_compare(const ast::Node& n, const Scope* scope) {
     ExprId a = operands[k], b = operands[k + 1];
     ExprId link = ExprId::none;
     switch (module_.relations[n.extra + k]) {
-      case ast::Relation::less: link = g_.make(Op::lt, a, b); break;
-      case ast::Relation::less_equal: link = g_.make(Op::le, a, b); break;
-      case ast::Relation::greater: link = g_.make(Op::lt, b, a); break;
-      case ast::Relation::greater_equal: link = g_.make(Op::le, b, a); break;
-      case ast::Relation::equal: link = g_.make(Op::eq, a, b); break;
+      case ast::Relation::less:
+        link = g_.make(Op::lt, a, b);
+        break;
+      case ast::Relation::less_equal:
+        link = g_.make(Op::le, a, b);
+        break;
+      case ast::Relation::greater:
+        link = g_.make(Op::lt, b, a);
+        break;
+      case ast::Relation::greater_equal:
+        link = g_.make(Op::le, b, a);
+        break;
+      case ast::Relation::equal:
+        link = g_.make(Op::eq, a, b);
+        break;
       case ast::Relation::not_equal:
         link = g_.make(Op::logical_not, g_.make(Op::eq, a, b));
         break;
@@ -264,7 +291,8 @@ Closure Elaborator::enter_function(const ast::Node& n, const Scope* scope) {
   }
   Scope inner, caller;
   caller.parent = scope;
-  if (n.kind == ast::NodeKind::reduce && !bind_index_arguments(n, f, scope, inner, caller)) return {};
+  if (n.kind == ast::NodeKind::reduce && !bind_index_arguments(n, f, scope, inner, caller))
+    return {};
   const Scope* arguments = caller.names.empty() ? scope : new_scope(std::move(caller));
   for (std::uint32_t k = 0; k < n.count; ++k) {
     Local local;
@@ -282,7 +310,8 @@ bool Elaborator::bind_index_arguments(const ast::Node& n, const ast::Function& f
                                       const Scope* scope, Scope& inner, Scope& caller) {
   const ast::Binder& b = binder(n);
   if (b.condition != ast::kNoNode || !b.modifiers.empty()) {
-    report(b.span, "E0213", fmt::format("`{}` is a function and takes index names only", f.name.text),
+    report(b.span, "E0213",
+           fmt::format("`{}` is a function and takes index names only", f.name.text),
            "put the condition into its argument: `select(c, x, 0)`");
     return false;
   }
@@ -361,7 +390,9 @@ Val Elaborator::eval_builtin(const ast::Node& n, Op op, const Scope* scope) {
            op == Op::max || op == Op::min
                ? fmt::format("nest it, or reduce over an index: `{}[j](…)`", n.name.text)
                : fmt::format("write `{}({})`", n.name.text,
-                             arity == 1 ? "x" : arity == 2 ? "x, y" : "condition, x, y"));
+                             arity == 1   ? "x"
+                             : arity == 2 ? "x, y"
+                                          : "condition, x, y"));
     return {};
   }
   ExprId args[3] = {ExprId::none, ExprId::none, ExprId::none};

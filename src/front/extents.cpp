@@ -21,7 +21,8 @@ std::optional<Poly> Elaborator::extent_name(const ast::Node& n) {
   if (symbol == nullptr) return std::nullopt;
   if (symbol->what == Symbol::What::param) return Poly::param(static_cast<ParamId>(symbol->id));
   if (symbol->what == Symbol::What::dim) return g_.extent(static_cast<DimId>(symbol->id));
-  report(n.span, "E0403", fmt::format("`{}` is a tensor and cannot stand in an extent", n.name.text),
+  report(n.span, "E0403",
+         fmt::format("`{}` is a tensor and cannot stand in an extent", n.name.text),
          "shapes do not depend on data: use a bound and a condition, `sum[j | j < len[b]](…)`");
   return std::nullopt;
 }
@@ -44,16 +45,21 @@ std::optional<Poly> Elaborator::extent(ast::NodeId id) {
   if (n.kind == ast::NodeKind::add) return *a + *b;
   if (n.kind == ast::NodeKind::subtract) return *a - *b;
   if (n.kind == ast::NodeKind::multiply) return *a * *b;
+  if (b->is_zero()) return division_by_zero(n), std::nullopt;
   if (a->constant() && b->constant()) return Poly(floor_div(*a->constant(), *b->constant()));
   report(n.span, "E0403", "`/` with a param cannot stand in an extent",
          "give the quotient a name: `param half = seq / 2`");
   return std::nullopt;
 }
 
+void Elaborator::division_by_zero(const ast::Node& n) {
+  report(n.span, "E0403", "division by zero", "the divisor of an extent is a positive integer");
+}
+
 ExprId Elaborator::param_division(const ast::Node& n, ExprId a, ExprId b) {
   std::optional<Form> x = g_.as_form(a), y = g_.as_form(b);
   if (y && y->base.constant() == 0) {
-    report(n.span, "E0403", "division by zero", "the divisor of an extent is a positive integer");
+    division_by_zero(n);
     return ExprId::none;
   }
   if (x && y && x->base.constant() && y->base.constant()) {
@@ -107,14 +113,22 @@ std::string Elaborator::extent_text(ast::NodeId id, int strength) const {
   auto wrap = [&](int own, std::string s) { return own < strength ? "(" + s + ")" : s; };
   auto at = [&](std::uint32_t k, int s) { return extent_text(child(n, k), s); };
   switch (n.kind) {
-    case ast::NodeKind::integer: return fmt::format("{}", n.integer);
-    case ast::NodeKind::name: return std::string(n.name.text);
-    case ast::NodeKind::negate: return wrap(2, "-" + at(0, 3));
-    case ast::NodeKind::add: return wrap(0, at(0, 0) + " + " + at(1, 1));
-    case ast::NodeKind::subtract: return wrap(0, at(0, 0) + " - " + at(1, 1));
-    case ast::NodeKind::multiply: return wrap(2, at(0, 2) + "*" + at(1, 3));
-    case ast::NodeKind::divide: return wrap(2, at(0, 2) + "/" + at(1, 3));
-    default: return {};
+    case ast::NodeKind::integer:
+      return fmt::format("{}", n.integer);
+    case ast::NodeKind::name:
+      return std::string(n.name.text);
+    case ast::NodeKind::negate:
+      return wrap(2, "-" + at(0, 3));
+    case ast::NodeKind::add:
+      return wrap(0, at(0, 0) + " + " + at(1, 1));
+    case ast::NodeKind::subtract:
+      return wrap(0, at(0, 0) + " - " + at(1, 1));
+    case ast::NodeKind::multiply:
+      return wrap(2, at(0, 2) + "*" + at(1, 3));
+    case ast::NodeKind::divide:
+      return wrap(2, at(0, 2) + "/" + at(1, 3));
+    default:
+      return {};
   }
 }
 

@@ -152,8 +152,7 @@ bool Elaborator::topk_entry(const ast::Node& n, const Scope* scope, Built& built
     count = count * g_.extent(*j);
   }
   if (std::optional<int64_t> all = count.constant(); all && *all < *k) {
-    report(names[0].span, "E0505",
-           fmt::format("topk keeps {} entries of {}", *k, *all),
+    report(names[0].span, "E0505", fmt::format("topk keeps {} entries of {}", *k, *all),
            fmt::format("shrink `{}`", names[0].text));
     return false;
   }
@@ -183,7 +182,7 @@ bool Elaborator::choose_monoid(const ast::Node& n, const ast::Name& name, Built&
       report(n.span, "E0501",
              fmt::format("`{}` does not take {} argument{}", name.text, kinds.size(),
                          kinds.size() == 1 ? "" : "s"),
-             name.text == "online" ? "write online[j](score, value, …)"
+             name.text == "online"   ? "write online[j](score, value, …)"
              : name.text == "affine" ? "write affine[t](a, b)"
                                      : fmt::format("write `{}[j](x)`", name.text));
     }
@@ -242,7 +241,8 @@ std::optional<Built> Elaborator::build_scan(const ast::Node& n, const Scope* sco
   if (!t || !require_bound(*t, b.indices[0])) return std::nullopt;
   built.scan->along = *t;
   std::string_view op = monoid.text;
-  bool plain = op == "sum" || op == "prod" || op == "max" || op == "min" || op == "any" || op == "all";
+  bool plain =
+      op == "sum" || op == "prod" || op == "max" || op == "min" || op == "any" || op == "all";
   Frame outer = std::exchange(frame_, Frame{op, !plain, {}});
   ast::Node steps = n;
   bool initial = op == "affine" && n.count == 3;

@@ -16,14 +16,14 @@ struct Word {
 };
 
 constexpr Word kWords[] = {
-    {"param", Tok::kw_param},     {"dim", Tok::kw_dim},           {"input", Tok::kw_input},
-    {"output", Tok::kw_output},   {"grad", Tok::kw_grad},         {"fn", Tok::kw_fn},
-    {"monoid", Tok::kw_monoid},   {"sorted", Tok::kw_sorted},     {"into", Tok::kw_into},
-    {"with", Tok::kw_with},       {"where", Tok::kw_where},       {"identity", Tok::kw_identity},
-    {"lift", Tok::kw_lift},       {"combine", Tok::kw_combine},
-    {"commutative", Tok::kw_commutative},                         {"and", Tok::kw_and},
-    {"or", Tok::kw_or},           {"not", Tok::kw_not},           {"inf", Tok::kw_inf},
-    {"nan", Tok::kw_nan},         {"true", Tok::kw_true},         {"false", Tok::kw_false},
+    {"param", Tok::kw_param},   {"dim", Tok::kw_dim},         {"input", Tok::kw_input},
+    {"output", Tok::kw_output}, {"grad", Tok::kw_grad},       {"fn", Tok::kw_fn},
+    {"monoid", Tok::kw_monoid}, {"sorted", Tok::kw_sorted},   {"into", Tok::kw_into},
+    {"with", Tok::kw_with},     {"where", Tok::kw_where},     {"identity", Tok::kw_identity},
+    {"lift", Tok::kw_lift},     {"combine", Tok::kw_combine}, {"commutative", Tok::kw_commutative},
+    {"and", Tok::kw_and},       {"or", Tok::kw_or},           {"not", Tok::kw_not},
+    {"inf", Tok::kw_inf},       {"nan", Tok::kw_nan},         {"true", Tok::kw_true},
+    {"false", Tok::kw_false},
 };
 
 struct Symbol {
@@ -33,13 +33,13 @@ struct Symbol {
 
 // Longer symbols stand before their prefixes.
 constexpr Symbol kSymbols[] = {
-    {"->", Tok::arrow},      {"<=", Tok::less_equal}, {">=", Tok::greater_equal},
-    {"==", Tok::equal},      {"!=", Tok::not_equal},  {"(", Tok::lparen},
-    {")", Tok::rparen},      {"[", Tok::lbracket},    {"]", Tok::rbracket},
-    {",", Tok::comma},       {";", Tok::semicolon},   {":", Tok::colon},
-    {".", Tok::dot},         {"?", Tok::question},    {"|", Tok::bar},
-    {"=", Tok::assign},      {"+", Tok::plus},        {"-", Tok::minus},
-    {"*", Tok::star},        {"/", Tok::slash},       {"<", Tok::less},
+    {"->", Tok::arrow},  {"<=", Tok::less_equal}, {">=", Tok::greater_equal},
+    {"==", Tok::equal},  {"!=", Tok::not_equal},  {"(", Tok::lparen},
+    {")", Tok::rparen},  {"[", Tok::lbracket},    {"]", Tok::rbracket},
+    {",", Tok::comma},   {";", Tok::semicolon},   {":", Tok::colon},
+    {".", Tok::dot},     {"?", Tok::question},    {"|", Tok::bar},
+    {"=", Tok::assign},  {"+", Tok::plus},        {"-", Tok::minus},
+    {"*", Tok::star},    {"/", Tok::slash},       {"<", Tok::less},
     {">", Tok::greater},
 };
 
@@ -52,32 +52,72 @@ struct Replacement {
 };
 
 constexpr Replacement kReplacements[] = {
-    {"λ", "lambda", Tok::name},    {"α", "alpha", Tok::name},     {"β", "beta", Tok::name},
-    {"γ", "gamma", Tok::name},     {"δ", "delta", Tok::name},     {"ε", "eps", Tok::name},
-    {"ϵ", "eps", Tok::name},       {"ζ", "zeta", Tok::name},      {"η", "eta", Tok::name},
-    {"θ", "theta", Tok::name},     {"κ", "kappa", Tok::name},     {"μ", "mu", Tok::name},
-    {"µ", "mu", Tok::name},        {"ν", "nu", Tok::name},        {"ξ", "xi", Tok::name},
-    {"π", "pi", Tok::name},        {"ρ", "rho", Tok::name},       {"σ", "sigma", Tok::name},
-    {"τ", "tau", Tok::name},       {"φ", "phi", Tok::name},       {"ϕ", "phi", Tok::name},
-    {"χ", "chi", Tok::name},       {"ψ", "psi", Tok::name},       {"ω", "omega", Tok::name},
-    {"Γ", "Gamma", Tok::name},     {"Δ", "Delta", Tok::name},     {"Θ", "Theta", Tok::name},
-    {"Λ", "Lambda", Tok::name},    {"Φ", "Phi", Tok::name},       {"Ψ", "Psi", Tok::name},
-    {"Ω", "Omega", Tok::name},     {"∑", "sum", Tok::name},       {"Σ", "sum", Tok::name},
-    {"∏", "prod", Tok::name},      {"Π", "prod", Tok::name},      {"√", "sqrt", Tok::name},
-    {"×", "*", Tok::star},         {"·", "*", Tok::star},         {"⋅", "*", Tok::star},
-    {"∙", "*", Tok::star},         {"÷", "/", Tok::slash},        {"⁄", "/", Tok::slash},
-    {"∕", "/", Tok::slash},        {"−", "-", Tok::minus},        {"–", "-", Tok::minus},
-    {"—", "-", Tok::minus},        {"∞", "inf", Tok::kw_inf},     {"≤", "<=", Tok::less_equal},
-    {"≥", ">=", Tok::greater_equal}, {"≠", "!=", Tok::not_equal}, {"∧", "and", Tok::kw_and},
-    {"∨", "or", Tok::kw_or},       {"¬", "not", Tok::kw_not},     {"→", "->", Tok::arrow},
-    {"←", "=", Tok::assign},       {"≔", "=", Tok::assign},       {"∣", "|", Tok::bar},
+    {"λ", "lambda", Tok::name},
+    {"α", "alpha", Tok::name},
+    {"β", "beta", Tok::name},
+    {"γ", "gamma", Tok::name},
+    {"δ", "delta", Tok::name},
+    {"ε", "eps", Tok::name},
+    {"ϵ", "eps", Tok::name},
+    {"ζ", "zeta", Tok::name},
+    {"η", "eta", Tok::name},
+    {"θ", "theta", Tok::name},
+    {"κ", "kappa", Tok::name},
+    {"μ", "mu", Tok::name},
+    {"µ", "mu", Tok::name},
+    {"ν", "nu", Tok::name},
+    {"ξ", "xi", Tok::name},
+    {"π", "pi", Tok::name},
+    {"ρ", "rho", Tok::name},
+    {"σ", "sigma", Tok::name},
+    {"τ", "tau", Tok::name},
+    {"φ", "phi", Tok::name},
+    {"ϕ", "phi", Tok::name},
+    {"χ", "chi", Tok::name},
+    {"ψ", "psi", Tok::name},
+    {"ω", "omega", Tok::name},
+    {"Γ", "Gamma", Tok::name},
+    {"Δ", "Delta", Tok::name},
+    {"Θ", "Theta", Tok::name},
+    {"Λ", "Lambda", Tok::name},
+    {"Φ", "Phi", Tok::name},
+    {"Ψ", "Psi", Tok::name},
+    {"Ω", "Omega", Tok::name},
+    {"∑", "sum", Tok::name},
+    {"Σ", "sum", Tok::name},
+    {"∏", "prod", Tok::name},
+    {"Π", "prod", Tok::name},
+    {"√", "sqrt", Tok::name},
+    {"×", "*", Tok::star},
+    {"·", "*", Tok::star},
+    {"⋅", "*", Tok::star},
+    {"∙", "*", Tok::star},
+    {"÷", "/", Tok::slash},
+    {"⁄", "/", Tok::slash},
+    {"∕", "/", Tok::slash},
+    {"−", "-", Tok::minus},
+    {"–", "-", Tok::minus},
+    {"—", "-", Tok::minus},
+    {"∞", "inf", Tok::kw_inf},
+    {"≤", "<=", Tok::less_equal},
+    {"≥", ">=", Tok::greater_equal},
+    {"≠", "!=", Tok::not_equal},
+    {"∧", "and", Tok::kw_and},
+    {"∨", "or", Tok::kw_or},
+    {"¬", "not", Tok::kw_not},
+    {"→", "->", Tok::arrow},
+    {"←", "=", Tok::assign},
+    {"≔", "=", Tok::assign},
+    {"∣", "|", Tok::bar},
     {"…", "", Tok::bad, "name every index"},
     {"²", "", Tok::bad, "write pow(x, 2)"},
     {"³", "", Tok::bad, "write pow(x, 3)"},
     {"\xC2\xA0", "", Tok::bad, "write a space"},
     {"“", "", Tok::bad, "remove the quotation mark"},
     {"”", "", Tok::bad, "remove the quotation mark"},
-    {"&&", "and", Tok::kw_and},    {"||", "or", Tok::kw_or},      {"!", "not", Tok::kw_not},
+    {"&&", "and", Tok::kw_and},
+    {"||", "or", Tok::kw_or},
+    {"!", "not", Tok::kw_not},
     {"&", "and", Tok::kw_and},
     {"^", "", Tok::bad, "write pow(x, n)"},
     {"%", "", Tok::bad, "write mod(a, b)"},
@@ -94,9 +134,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
-bool is_name_start(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_char(char c) { return is_name_start(c) || is_digit(c); }
 
 // Whether the number `digits` (as scanned, without underscores) is below 1: it then rounds to 0
@@ -145,8 +183,7 @@ class Lexer {
   }
 
   void report(Span span, std::string id, std::string message, std::string hint) {
-    errors_.push_back(
-        diagnose(source_, span, std::move(id), std::move(message), std::move(hint)));
+    errors_.push_back(diagnose(source_, span, std::move(id), std::move(message), std::move(hint)));
   }
 
   // Moves to the next character of a token; false at the end of the text.
@@ -230,7 +267,7 @@ class Lexer {
       if (!rest.starts_with(r.character)) continue;
       pos_ += r.character.size();
       bool printable = r.character != "\r" && r.character != "\xC2\xA0";
-      std::string shown = printable ? fmt::format("`{}`", r.character)
+      std::string shown = printable             ? fmt::format("`{}`", r.character)
                           : r.character == "\r" ? std::string("a lone carriage return")
                                                 : std::string("a no-break space");
       report(span_from(begin), "E0102", shown + " is not part of the language",
@@ -250,10 +287,10 @@ class Lexer {
       report_encoding(begin);
     } else {
       bool control = code < 0x20 || code == 0x7F || (code >= 0x80 && code < 0xA0);
-      std::string shown =
-          control ? fmt::format("character U+{:04X}", static_cast<std::uint32_t>(code))
-                  : fmt::format("`{}` (U+{:04X})", rest.substr(0, length),
-                                static_cast<std::uint32_t>(code));
+      std::string shown = control
+                              ? fmt::format("character U+{:04X}", static_cast<std::uint32_t>(code))
+                              : fmt::format("`{}` (U+{:04X})", rest.substr(0, length),
+                                            static_cast<std::uint32_t>(code));
       report(span_from(begin), "E0102", shown + " is not part of the language",
              "names are letters, digits and _; anything else belongs in a comment after #");
     }

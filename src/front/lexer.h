@@ -70,9 +70,9 @@ struct Token {
   Tok kind = Tok::end;
   bool newline_before = false;
   Span span;
-  std::string_view text;       // into the Source, or static storage for a replaced character
-  std::uint64_t integer = 0;   // Tok::integer: at most 2^63 (2^63 only below a unary minus)
-  double real = 0;             // Tok::real: the nearest f64
+  std::string_view text;      // into the Source, or static storage for a replaced character
+  std::uint64_t integer = 0;  // Tok::integer: at most 2^63 (2^63 only below a unary minus)
+  double real = 0;            // Tok::real: the nearest f64
 };
 
 // The reserved word spelt `text`, or Tok::name.

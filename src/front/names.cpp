@@ -15,8 +15,9 @@ namespace {
 constexpr std::string_view kOperations[] = {
 #define TANG_OP(name, arity, spelling, cost, rank, rule) spelling,
 #include "expr/ops.def"
-    "size", "sum",  "prod",      "max",     "min",    "mean",   "var",  "any",    "all",     "argmax",
-    "argmin", "logsumexp", "topk", "moments", "online", "affine", "scan", "cumsum", "matscan",
+    "size",   "sum",    "prod",   "max",    "min",       "mean", "var",
+    "any",    "all",    "argmax", "argmin", "logsumexp", "topk", "moments",
+    "online", "affine", "scan",   "cumsum", "matscan",
 };
 
 }  // namespace
@@ -75,17 +76,18 @@ void Elaborator::unknown_value(const ast::Name& name) {
     int line = source_.line_of(later->second.begin);
     std::string message = itself ? fmt::format("`{}` refers to itself", name.text)
                                  : fmt::format("`{}` is used before it is defined", name.text);
-    return report(name.span, "E0203", message,
-                  itself ? "a recurrence is a scan: `scan[t](a, b)`"
-                         : fmt::format("move line {} up", line));
+    return report(
+        name.span, "E0203", message,
+        itself ? "a recurrence is a scan: `scan[t](a, b)`" : fmt::format("move line {} up", line));
   }
   std::vector<std::string> known;
   for (const auto& [text, span] : value_sites_) known.emplace_back(text);
   std::string hint = suggestion(std::string(name.text), known);
-  bool operation = operation_sites_.count(name.text) ||
-                   std::find(std::begin(kOperations), std::end(kOperations), name.text) !=
-                       std::end(kOperations);
-  if (operation) hint = fmt::format("the operation `{}` needs its arguments in brackets", name.text);
+  bool operation =
+      operation_sites_.count(name.text) ||
+      std::find(std::begin(kOperations), std::end(kOperations), name.text) != std::end(kOperations);
+  if (operation)
+    hint = fmt::format("the operation `{}` needs its arguments in brackets", name.text);
   if (hint.empty()) {
     hint = "declare it: an `input`, a `param`, a `dim` (an index), or a definition above";
   }
@@ -165,8 +167,8 @@ std::optional<std::uint32_t> Elaborator::find_field(const ast::Name& name, const
     if (!f.empty()) named.push_back("`" + f + "`");
   }
   report(name.span, "E0211", fmt::format("there is no field `{}` here", name.text),
-         named.empty() ? "this is a single number" : fmt::format("the fields are {}",
-                                                                 fmt::join(named, ", ")));
+         named.empty() ? "this is a single number"
+                       : fmt::format("the fields are {}", fmt::join(named, ", ")));
   return std::nullopt;
 }
 
@@ -255,8 +257,8 @@ bool Elaborator::mentions(Closure e, DimId d,
   return false;
 }
 
-// Whether an argument of the function whose body `scope` belongs to may use the index d, or an index
-// argument is d.
+// Whether an argument of the function whose body `scope` belongs to may use the index d, or an
+// index argument is d.
 bool Elaborator::captures(const Scope* scope, DimId d) {
   std::set<std::pair<ast::NodeId, const Scope*>> seen;
   for (; scope != nullptr; scope = scope->parent) {

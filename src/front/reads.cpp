@@ -44,8 +44,8 @@ bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards,
 bool Elaborator::check_rank(const ast::Node& n, TensorId t, std::size_t positions) {
   const Tensor& tensor = g_[t];
   if (tensor.shape.size() == positions) return true;
-  std::string axes = fmt::format("{} ax{}", tensor.shape.size(),
-                                 tensor.shape.size() == 1 ? "is" : "es");
+  std::string axes =
+      fmt::format("{} ax{}", tensor.shape.size(), tensor.shape.size() == 1 ? "is" : "es");
   report(n.span, "E0402",
          fmt::format("`{}` has {}, this read gives {}", spelt(tensor), axes, positions),
          tensor.shape.empty() ? fmt::format("a rank-0 tensor is read as `{}`", tensor.name)
@@ -85,7 +85,8 @@ Val Elaborator::eval_read(const ast::Node& n, const Scope* scope) {
   leaf.guarded = n.guarded;
   if (n.guarded) {
     leaf.set_fill(*fill);
-  } else if (gathers && (fill->kind == Kind::real ? !same_bits(*fill, Value::real(0)) : fill->i != 0)) {
+  } else if (gathers &&
+             (fill->kind == Kind::real ? !same_bits(*fill, Value::real(0)) : fill->i != 0)) {
     leaf.set_fill(*fill);
   }
   ExprId value = g_.variable(leaf);
@@ -111,7 +112,8 @@ void Elaborator::not_affine(const ast::Node& n, std::string_view what, std::stri
     hint = fmt::format("define an integer tensor, `r[i] = {}`, and read through it: `x[r[i]]`",
                        n.span.end - n.span.begin < 40 ? std::string(text(n.span)) : "…");
   }
-  report(n.span, "E0405", fmt::format("{} is not affine, so it cannot stand in a read", what), hint);
+  report(n.span, "E0405", fmt::format("{} is not affine, so it cannot stand in a read", what),
+         hint);
 }
 
 // Reports the innermost operation that keeps a position from being an affine form.
@@ -119,7 +121,8 @@ void Elaborator::blame(Closure e) {
   for (int k = 0; k < ast::kMaxDepth; ++k) {
     const ast::Node& n = node(e.node);
     switch (n.kind) {
-      case ast::NodeKind::divide: return not_affine(n, "`/`", division_hint(n, e));
+      case ast::NodeKind::divide:
+        return not_affine(n, "`/`", division_hint(n, e));
       case ast::NodeKind::real:
         return report(n.span, "E0407", "a position is an integer, and this is real",
                       "write an integer");
@@ -127,13 +130,15 @@ void Elaborator::blame(Closure e) {
       case ast::NodeKind::compare:
       case ast::NodeKind::negation:
       case ast::NodeKind::conjunction:
-      case ast::NodeKind::disjunction: return not_affine(n, "a condition", {});
+      case ast::NodeKind::disjunction:
+        return not_affine(n, "a condition", {});
       case ast::NodeKind::call:
         if (operations_.count(n.name.text) == 0) {
           return not_affine(n, fmt::format("`{}`", n.name.text), {});
         }
         break;
-      default: break;
+      default:
+        break;
     }
     bool arithmetic = n.kind == ast::NodeKind::add || n.kind == ast::NodeKind::subtract ||
                       n.kind == ast::NodeKind::multiply || n.kind == ast::NodeKind::negate;
@@ -163,13 +168,15 @@ std::string Elaborator::division_hint(const ast::Node& n, Closure e) const {
                by.integer > 1 && find_local(index.name.text, e.scope) == nullptr &&
                found != values_.end() && found->second.what == Symbol::What::dim;
   if (!split) {
-    return "make the index two dims, or read through an integer tensor: `r[i] = div(i, 4)`, `x[r[i]]`";
+    return "make the index two dims, or read through an integer tensor: `r[i] = div(i, 4)`, "
+           "`x[r[i]]`";
   }
   std::optional<int64_t> size = g_.extent(static_cast<DimId>(found->second.id)).constant();
   if (!size || *size % by.integer != 0) {
-    return fmt::format("define an integer tensor, `r[{0}] = div({0}, {1})`, and read through it: "
-                       "`x[r[{0}]]`",
-                       index.name.text, by.integer);
+    return fmt::format(
+        "define an integer tensor, `r[{0}] = div({0}, {1})`, and read through it: "
+        "`x[r[{0}]]`",
+        index.name.text, by.integer);
   }
   std::string what = index.name.text == "h" ? "the heads" : fmt::format("`{}`", index.name.text);
   return fmt::format("make {} two dims: `dim kv = {}, g = {}`, read {}", what, *size / by.integer,
@@ -201,8 +208,8 @@ std::string Elaborator::split_read(const ast::Node& division) const {
   return whole.empty() ? divided : whole + " and " + divided;
 }
 
-// An unguarded affine position must be proved inside its axis, or be implied by the condition of the
-// innermost binder. What symbols leave open is checked when the params are bound.
+// An unguarded affine position must be proved inside its axis, or be implied by the condition of
+// the innermost binder. What symbols leave open is checked when the params are bound.
 bool Elaborator::check_range(const ast::Node& n, TensorId t, std::uint32_t axis, const Form& form) {
   std::optional<Interval> r = range(form, [this](DimId d) { return g_.extent(d); });
   if (!r) return true;
@@ -228,18 +235,19 @@ void Elaborator::out_of_range(const ast::Node& n, TensorId t, std::uint32_t axis
                               const Poly& lo, const Poly& hi, bool below) {
   const Tensor& tensor = g_[t];
   std::optional<int64_t> size = tensor.shape[axis].constant();
-  std::string has = size == 0 ? "has no elements"
-                              : fmt::format("has 0…{}", print_poly(g_, tensor.shape[axis] - Poly(1)));
-  std::string runs = lo == hi ? fmt::format("is {}", print_poly(g_, lo))
-                              : fmt::format("runs over {}…{}", print_poly(g_, lo), print_poly(g_, hi));
-  std::string label =
-      fmt::format("{}, `{}` {}", runs, spelt(tensor), has);
+  std::string has = size == 0
+                        ? "has no elements"
+                        : fmt::format("has 0…{}", print_poly(g_, tensor.shape[axis] - Poly(1)));
+  std::string runs = lo == hi
+                         ? fmt::format("is {}", print_poly(g_, lo))
+                         : fmt::format("runs over {}…{}", print_poly(g_, lo), print_poly(g_, hi));
+  std::string label = fmt::format("{}, `{}` {}", runs, spelt(tensor), has);
   std::string place = fmt::format("{}?[{}{}{}", tensor.name, axis > 0 ? "…, " : "",
                                   text(node(child(n, axis)).span), axis + 1 < n.count ? ", …" : "");
   std::optional<Value> fill = default_fill_of(tensor.kind);
-  std::string write = fill ? fmt::format("write `{}]` to read {} outside", place,
-                                         print_value(*fill, false))
-                           : fmt::format("write `{}; fill]` to read a fill outside", place);
+  std::string write =
+      fill ? fmt::format("write `{}]` to read {} outside", place, print_value(*fill, false))
+           : fmt::format("write `{}; fill]` to read a fill outside", place);
   if (!below && form.terms.size() == 1) {
     write = fmt::format("shrink `{}`, or {}", g_[form.terms[0].dim].name, write);
   }

@@ -4,7 +4,8 @@
 
 namespace tang {
 
-Source::Source(std::string file, std::string text) : file_(std::move(file)), text_(std::move(text)) {
+Source::Source(std::string file, std::string text)
+    : file_(std::move(file)), text_(std::move(text)) {
   if (text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
   line_starts_.push_back(0);
   for (std::size_t i = 0; i < text_.size(); ++i) {

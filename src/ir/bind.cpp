@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/array.h"
-#include "ir/guards.h"
+#include "ir/inside.h"
 #include "ir/print.h"
 
 namespace tang {
@@ -55,30 +55,6 @@ class Substitution {
   Graph& g;
 };
 
-// Whether the guards imply form >= 0 over the boxes: the form minus multiples of at most `depth`
-// guards is proved non-negative. Recursion is bounded by depth.
-bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards, int depth) {
-  if (proved_nonnegative(g, form)) return true;
-  if (depth == 0) return false;
-  for (const Guard& guard : guards) {
-    if (guard.what == Guard::What::data) continue;
-    for (int sign : {1, -1}) {
-      if (sign < 0 && guard.what != Guard::What::zero) continue;
-      const Form psi = Poly(sign) * guard.form;
-      if (implied(g, form - psi, guards, depth - 1)) return true;
-      for (const Form::Term& t : psi.terms) {
-        const auto p = form.coefficient(t.dim).constant(), q = t.coeff.constant();
-        if (!p || !q || *p == 0 || *q == 0 || (*p > 0) != (*q > 0) || *p == *q) continue;
-        const int64_t common = std::gcd(*p, *q);
-        const Form combined =
-            Poly(std::abs(*q / common)) * form - Poly(std::abs(*p / common)) * psi;
-        if (implied(g, combined, guards, depth - 1)) return true;
-      }
-    }
-  }
-  return false;
-}
-
 class Binder {
  public:
   Binder(Graph& graph, const Bindings& bindings) : g(graph), b(bindings) {}
@@ -111,8 +87,9 @@ class Binder {
       p.bound = value;
       first = std::move(source);
     } else if (p.bound != value) {
-      report("E0711", fmt::format("param `{}` is {} by {}, but {} by {}", p.name, *p.bound, first,
-                                  value, source),
+      report("E0711",
+             fmt::format("param `{}` is {} by {}, but {} by {}", p.name, *p.bound, first, value,
+                         source),
              "all sources of a size must agree: change one of them");
     }
   }
@@ -129,7 +106,8 @@ class Binder {
       if (hint.empty())
         hint = names.empty() ? "the program declares no param"
                              : fmt::format("its params are `{}`", fmt::join(names, "`, `"));
-      report("E0710", fmt::format("-D {}={}: the program has no param `{}`", name, value, name), hint);
+      report("E0710", fmt::format("-D {}={}: the program has no param `{}`", name, value, name),
+             hint);
     }
   }
 
@@ -140,17 +118,17 @@ class Binder {
       if (t.role == Role::definition || given == b.shapes.end()) continue;
       const std::vector<int64_t>& shape = given->second;
       if (shape.size() != t.shape.size()) {
-        report("E0706", fmt::format("the array for `{}` has shape {}, but `{}{}` has {} axes", t.name,
-                                    shape_text(shape), t.name, print_shape(g, t.shape),
-                                    t.shape.size()),
+        report("E0706",
+               fmt::format("the array for `{}` has shape {}, but `{}{}` has {} axes", t.name,
+                           shape_text(shape), t.name, print_shape(g, t.shape), t.shape.size()),
                "give an array with as many axes");
         continue;
       }
       for (size_t axis = 0; axis < shape.size(); ++axis)
         if (const auto id = t.shape[axis].as_param())
-          set(*id, shape[axis], fmt::format("axis {} of the array for `{}{}`, whose shape is {}",
-                                            axis, t.name, print_shape(g, t.shape),
-                                            shape_text(shape)));
+          set(*id, shape[axis],
+              fmt::format("axis {} of the array for `{}{}`, whose shape is {}", axis, t.name,
+                          print_shape(g, t.shape), shape_text(shape)));
     }
   }
 
@@ -168,8 +146,9 @@ class Binder {
         });
         p.bound = v.as_integer();
         if (*p.bound < 0)
-          report("E0409", fmt::format("param `{}` is {} by its default, and a size is at least 0",
-                                      p.name, *p.bound),
+          report("E0409",
+                 fmt::format("param `{}` is {} by its default, and a size is at least 0", p.name,
+                             *p.bound),
                  fmt::format("bind the params it depends on, or add -D {}=…", p.name));
       } else if (b.require_all) {
         report("E0712", fmt::format("param `{}` has no value", p.name),
@@ -199,9 +178,11 @@ class Binder {
     if (!all_bound(p)) return;
     const auto value = bound_value(g, p);
     if (!value) {
-      report("E0903", fmt::format("{} is {}, which overflows 64 bits at {}", what, print_poly(g, p),
-                                  values_text(p)),
-             "use smaller sizes").exit = Exit::out_of_memory;
+      report("E0903",
+             fmt::format("{} is {}, which overflows 64 bits at {}", what, print_poly(g, p),
+                         values_text(p)),
+             "use smaller sizes")
+          .exit = Exit::out_of_memory;
     } else if (*value < 0) {
       report("E0409", fmt::format("{} is {} = {} at {}, and an extent is at least 0", what,
                                   print_poly(g, p), *value, values_text(p)));
@@ -212,7 +193,8 @@ class Binder {
     std::vector<std::string> parts;
     for (size_t k = 0; k < g.params.size(); ++k)
       for (const Poly::Term& t : p.terms())
-        if (std::find(t.params.begin(), t.params.end(), static_cast<ParamId>(k)) != t.params.end()) {
+        if (std::find(t.params.begin(), t.params.end(), static_cast<ParamId>(k)) !=
+            t.params.end()) {
           parts.push_back(fmt::format("{} = {}", g.params[k].name, g.params[k].bound.value_or(0)));
           break;
         }
@@ -239,11 +221,14 @@ class Binder {
     }
     const auto count = element_count(shape);
     if (count && (is_block(t.storage()) || bytes_for(t.storage(), *count))) return;
-    const double bytes = std::accumulate(shape.begin(), shape.end(), 4.0,
-                                         [](double a, int64_t n) { return a * static_cast<double>(n); });
-    report("E0903", fmt::format("`{}` of shape {} takes about {:.3g} bytes, more than can be addressed",
-                                t.name, shape_text(shape), bytes),
-           "use smaller sizes").exit = Exit::out_of_memory;
+    const double bytes = std::accumulate(shape.begin(), shape.end(), 4.0, [](double a, int64_t n) {
+      return a * static_cast<double>(n);
+    });
+    report("E0903",
+           fmt::format("`{}` of shape {} takes about {:.3g} bytes, more than can be addressed",
+                       t.name, shape_text(shape), bytes),
+           "use smaller sizes")
+        .exit = Exit::out_of_memory;
   }
 
   // Arrays against the declared shapes, now that the params have values.
@@ -255,10 +240,11 @@ class Binder {
       for (const Poly& p : t.shape)
         if (const auto n = bound_value(g, p)) want.push_back(*n);
       if (want.size() != t.shape.size() || want == given->second) continue;
-      report("E0706", fmt::format("the array for `{}` has shape {}, but `{}{}` is {}", t.name,
-                                  shape_text(given->second), t.name, print_shape(g, t.shape),
-                                  shape_text(want)),
-             "give an array of that shape, or change the sizes with -D");
+      report(
+          "E0706",
+          fmt::format("the array for `{}` has shape {}, but `{}{}` is {}", t.name,
+                      shape_text(given->second), t.name, print_shape(g, t.shape), shape_text(want)),
+          "give an array of that shape, or change the sizes with -D");
     }
   }
 
@@ -282,27 +268,21 @@ class Binder {
   }
 
   void read(const Graph& bound, const Node& n, const Leaf& l, const std::vector<Guard>& guards) {
-    for (const Form& f : l.forms)
-      for (const Form::Term& t : f.terms)
-        if (bound.extent(t.dim).is_zero()) return;
     for (DimId d : n.points)
       if (bound.extent(d).is_zero()) return;
     for (size_t axis = 0; axis < l.forms.size(); ++axis) {
       const Form& f = l.forms[axis];
-      if (!f.is_affine()) continue;
-      const auto r = range(f, [&](DimId d) { return bound.extent(d); });
       const auto size = bound[l.tensor].shape[axis].constant();
-      if (!r || !size || !r->lo.is_constant() || !r->hi.is_constant()) continue;
-      const int64_t lo = *r->lo.constant(), hi = *r->hi.constant();
-      const bool low = lo >= 0 || implied(bound, f, guards, 2);
-      const bool high = hi < *size || implied(bound, Form(Poly(*size - 1)) - f, guards, 2);
-      if (low && high) continue;
+      if (!f.is_affine() || !size) continue;
+      if (prove_inside(bound, f, *size, guards) == Proof::holds) continue;
+      const auto r = range(f, [&](DimId d) { return bound.extent(d); });
+      if (!r || !r->lo.is_constant() || !r->hi.is_constant()) continue;
       const Tensor& t = g[l.tensor];
       Diagnostic& d = report(
           "E0401",
           fmt::format("`{}` reads axis {} of `{}{}` at {}, which runs over {}…{}, but it has {}",
                       g[n.targets[0].tensor].name, axis, t.name, print_shape(g, t.shape),
-                      print_form(bound, f), lo, hi,
+                      print_form(bound, f), *r->lo.constant(), *r->hi.constant(),
                       *size > 0 ? fmt::format("0…{}", *size - 1) : "no elements"),
           fmt::format("change the sizes, or write `{}?[…]` to read a fill outside", t.name));
       d.where = n.where;

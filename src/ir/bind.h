@@ -1,8 +1,8 @@
 // Binding a graph's parameters to numbers (language.md 1.3).
 //
 // A parameter gets its value from the command line, from the shape of a given array whose axis
-// extent is exactly that parameter, or from its default. All sources must agree. Then every extent is
-// evaluated and every check that symbols left open is made with numbers: extents are at least 0,
+// extent is exactly that parameter, or from its default. All sources must agree. Then every extent
+// is evaluated and every check that symbols left open is made with numbers: extents are at least 0,
 // unguarded affine reads stay inside their tensors, arrays have the declared shapes.
 #pragma once
 
@@ -16,9 +16,9 @@
 namespace tang {
 
 struct Bindings {
-  std::map<std::string, int64_t> flags;                 // -D name=value
-  std::map<std::string, std::vector<int64_t>> shapes;   // of arrays given for inputs
-  bool require_all = true;   // a parameter without a value is E0712; otherwise it stays a symbol
+  std::map<std::string, int64_t> flags;                // -D name=value
+  std::map<std::string, std::vector<int64_t>> shapes;  // of arrays given for inputs
+  bool require_all = true;  // a parameter without a value is E0712; otherwise it stays a symbol
 };
 
 // Sets Param::bound; nothing else in the graph changes. Errors, all of them:
@@ -35,7 +35,8 @@ Graph with_bound_params(const Graph& g);
 std::optional<int64_t> bound_value(const Graph& g, const Poly& p);
 
 // The names nearest to `word` by edit distance, at most three, best first.
-std::vector<std::string> nearest_names(const std::string& word, const std::vector<std::string>& names);
+std::vector<std::string> nearest_names(const std::string& word,
+                                       const std::vector<std::string>& names);
 // "did you mean `seq`?", or "" when nothing is near.
 std::string suggestion(const std::string& word, const std::vector<std::string>& names);
 

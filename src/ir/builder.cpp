@@ -1,11 +1,10 @@
 #include "ir/builder.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
-#include "ir/guards.h"
+#include "ir/builder_impl.h"
 #include "ir/monoids.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -15,24 +14,9 @@ namespace tang {
 namespace {
 
 constexpr std::string_view reserved[] = {
-    "param", "dim",     "input",       "output", "grad", "fn", "monoid", "sorted", "into", "with",
-    "where", "identity", "lift", "combine", "commutative", "and", "or", "not", "inf", "nan", "true", "false"};
-
-// Fills that wait for their reduction: no fill is a bool that is neither 0 nor 1.
-constexpr uint64_t waiting = 2;
-
-bool waits(const Leaf& l) {
-  return l.what == Leaf::What::read && l.fill_kind == Kind::boolean && l.fill_bits == waiting;
-}
-
-bool gathers(const Leaf& l) {
-  return std::any_of(l.forms.begin(), l.forms.end(), [](const Form& f) { return !f.is_affine(); });
-}
-
-Kind join(Kind a, Kind b) {
-  if (a == Kind::real || b == Kind::real) return Kind::real;
-  return a == Kind::integer || b == Kind::integer ? Kind::integer : Kind::boolean;
-}
+    "param", "dim",  "input", "output",   "grad", "fn",      "monoid",      "sorted",
+    "into",  "with", "where", "identity", "lift", "combine", "commutative", "and",
+    "or",    "not",  "inf",   "nan",      "true", "false"};
 
 template <class T>
 bool has(const std::vector<T>& all, const T& x) {
@@ -41,551 +25,217 @@ bool has(const std::vector<T>& all, const T& x) {
 
 }  // namespace
 
-class Builder::Impl {
- public:
-  explicit Impl(Builder* b) : builder(b), tracer(g.pool, [this](const ExprNode& n) { return g.rebuild(n); }) {}
+void Builder::Impl::fail(std::string id, std::string message, std::string hint) {
+  if (!problem) problem = error(std::move(id), std::move(message), std::move(hint)).value();
+}
 
-  void fail(std::string id, std::string message, std::string hint = {}) {
-    if (!problem) problem = error(std::move(id), std::move(message), std::move(hint)).value();
-  }
-  void fail(Diagnostic d) {
-    if (!problem) problem = std::move(d);
-  }
-  Expr expr(ExprId e) { return Expr(&tracer, e); }
+void Builder::Impl::fail(Diagnostic d) {
+  if (!problem) problem = std::move(d);
+}
 
-  // The node of an expression; none, with a report, if it is another builder's.
-  ExprId node_of(const Expr& e, std::string_view what) {
-    const ExprId id = e.in(tracer);
-    if (id == ExprId::none && !e.broken())
-      fail("E0209", fmt::format("{} belongs to another builder", what), "build one graph with one builder");
-    if (id == ExprId::none && e.broken() && !problem)
-      fail("E0209", fmt::format("{} is empty", what), "a handle was used before it was made");
-    return id;
-  }
+ExprId Builder::Impl::node_of(const Expr& e, std::string_view what) {
+  const ExprId id = e.in(tracer);
+  if (id == ExprId::none && !e.broken())
+    fail("E0209", fmt::format("{} belongs to another builder", what),
+         "build one graph with one builder");
+  if (id == ExprId::none && e.broken() && !problem)
+    fail("E0209", fmt::format("{} is empty", what), "a handle was used before it was made");
+  return id;
+}
 
-  bool free_name(const std::string& name) {
-    const auto letter = [](char c, bool first) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (!first && c >= '0' && c <= '9');
-    };
-    bool fits = !name.empty();
-    for (size_t k = 0; k < name.size(); ++k) fits = fits && letter(name[k], k == 0);
-    if (!fits) {
-      fail("E0102", fmt::format("`{}` is not a name", name), "letters, digits and _, not a digit first");
-    } else if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved)) {
-      fail("E0105", fmt::format("`{}` is reserved", name), fmt::format("write another name, as in `{}_1`", name));
-    } else if (g.find_param(name) || g.find_dim(name) || g.find_tensor(name)) {
-      fail("E0202", fmt::format("`{}` is defined twice", name), "a name is defined once");
-    } else {
-      return true;
-    }
-    return false;
-  }
-
-  std::optional<Poly> poly(const Extent& e, const std::string& of) {
-    if (e.index) return index_ok(*e.index) ? std::optional(g.extent(e.index->dim())) : std::nullopt;
-    const ExprId id = node_of(e.value, fmt::format("an extent of `{}`", of));
-    if (id == ExprId::none) return std::nullopt;
-    const auto f = g.as_form(id);
-    if (f && f->is_constant()) return f->base;
-    fail("E0403", fmt::format("an extent of `{}` is no polynomial of params", of),
-         "an extent is built from integers, params and dims with + - *");
-    return std::nullopt;
-  }
-
-  bool index_ok(const Index& i) {
-    const ExprId id = node_of(i, "an index");
-    return id != ExprId::none;
-  }
-
-  std::optional<std::vector<DimId>> dims_of_all(const std::vector<Index>& all, std::string_view where) {
-    std::vector<DimId> dims;
-    for (const Index& i : all) {
-      if (!index_ok(i)) return std::nullopt;
-      if (has(dims, i.dim())) {
-        fail("E0205", fmt::format("index `{}` stands twice {}", g[i.dim()].name, where),
-             "two indices over one axis are two dims");
-        return std::nullopt;
-      }
-      dims.push_back(i.dim());
-    }
-    return dims;
-  }
-
-  // ---- reads -----------------------------------------------------------------------------------
-  std::optional<Form> position(const Expr& e, const Tensor& t) {
-    const ExprId id = node_of(e, fmt::format("a position of `{}`", t.name));
-    if (id == ExprId::none) return std::nullopt;
-    const auto f = g.as_form(id, true);
-    if (!f) {
-      const bool integer = g.pool[id].kind == Kind::integer;
-      fail(integer ? "E0405" : "E0407",
-           integer ? fmt::format("`{}` is not affine, so it cannot stand in a read of `{}`", print_expr(g, id), t.name)
-                   : fmt::format("a position of `{}` is an integer, and `{}` is {}", t.name, print_expr(g, id),
-                                 name(g.pool[id].kind)),
-           "define an integer tensor and read through it");
-      return std::nullopt;
-    }
-    for (const Form::Gather& x : f->gathers)
-      if (gathers(g.leaf(x.leaf))) {
-        fail("E0405", fmt::format("a read of `{}` gathers through a gathered index", t.name),
-             "make the inner index a definition of its own");
-        return std::nullopt;
-      }
-    return f;
-  }
-
-  std::optional<Value> constant_fill(const Expr& fill, const Tensor& t) {
-    const ExprId id = node_of(fill, "a fill");
-    if (id == ExprId::none) return std::nullopt;
-    const bool constant = g.pool.is_constant(id);
-    if (!constant || (g.pool[id].kind == Kind::real && t.kind != Kind::real)) {
-      fail("E0406", constant ? fmt::format("`{}` is {}, and this fill is real", t.name, name(t.kind))
-                             : fmt::format("the fill of a read of `{}` is no constant", t.name),
-           "a fill is a constant of the tensor's kind");
-      return std::nullopt;
-    }
-    return g.pool[id].value().to(t.kind);
-  }
-
-  ExprId read(TensorId id, const std::vector<Expr>& position_list, Outside outside, const Expr& fill) {
-    if (id == TensorId::none) return ExprId::none;
-    const Tensor t = g[id];
-    if (t.shape.size() != position_list.size()) {
-      fail("E0402",
-           fmt::format("`{}{}` has {} ax{}, this read gives {}", t.name,
-                       t.shape.empty() ? "" : print_shape(g, t.shape), t.shape.size(),
-                       t.shape.size() == 1 ? "is" : "es", position_list.size()),
-           "give one position for each axis, in order");
-      return ExprId::none;
-    }
-    Leaf l;
-    l.what = Leaf::What::read;
-    l.kind = t.kind;
-    l.tensor = id;
-    for (const Expr& e : position_list) {
-      const auto f = position(e, t);
-      if (!f) return ExprId::none;
-      l.forms.push_back(*f);
-    }
-    l.guarded = outside == Outside::identity || outside == Outside::guard;
-    if (outside == Outside::identity || (outside == Outside::none && gathers(l))) {
-      l.fill_kind = Kind::boolean;
-      l.fill_bits = waiting;
-    } else if (outside != Outside::none) {
-      if (!l.guarded && !gathers(l)) {
-        fail("E0406", fmt::format("this read of `{}` has no outside to fill", t.name), "use at_or");
-        return ExprId::none;
-      }
-      const auto v = constant_fill(fill, t);
-      if (!v) return ExprId::none;
-      set_fill(l, *v);
-    }
-    return g.variable(l);
-  }
-
-  // An unguarded gather whose fill is 0 is written without one.
-  static void set_fill(Leaf& l, const Value& v) {
-    const bool zero = v.kind == Kind::real ? same_bits(v, Value::real(0)) : v.i == 0;
-    l.fill_kind = Kind::real;
-    l.fill_bits = 0;
-    if (l.guarded || !zero) l.set_fill(v);
-  }
-
-  // What reads without a stated fill yield: 0, a reduction's identity, or an error.
-  struct Fill {
-    std::string_view operation;
-    bool stated = false;
+bool Builder::Impl::free_name(const std::string& name) {
+  const auto letter = [](char c, bool first) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           (!first && c >= '0' && c <= '9');
   };
-  static Fill fill_of(std::string_view op, bool builtin) {
-    const bool plain = builtin && (op == "sum" || op == "prod" || op == "max" || op == "min" ||
-                                   op == "any" || op == "all");
-    return {op, !plain};
-  }
-
-  static Value identity(std::string_view op, Kind kind) {
-    if (op == "prod" || op == "all") return Value::integer(1).to(kind);
-    if (op != "max" && op != "min") return Value::integer(0).to(kind);
-    const bool max = op == "max";
-    const double infinity = std::numeric_limits<double>::infinity();
-    if (kind == Kind::real) return Value::real(max ? -infinity : infinity);
-    if (kind == Kind::boolean) return Value::boolean(!max);
-    return Value::integer(max ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max());
-  }
-
-  // A leaf with the fills that waited settled, those it gathers through included. Recursion is
-  // bounded by the gather depth of 1.
-  LeafId settle_leaf(LeafId id, const Fill& fill, bool& ok) {
-    Leaf l = g.leaf(id);
-    for (Form& f : l.forms)
-      f = substitute(f, {}, [&](uint32_t inner) { return settle_leaf(inner, fill, ok); });
-    if (waits(l)) {
-      if (fill.stated && l.guarded) {
-        fail("E0504", fmt::format("a guarded read of `{}` inside `{}` must state its fill", g[l.tensor].name,
-                                  fill.operation),
-             "write at_or(fill, …)");
-        ok = false;
-      }
-      set_fill(l, identity(fill.stated ? "" : fill.operation, l.kind));
-    }
-    return g.intern(l);
-  }
-
-  ExprId settle(ExprId e, const Fill& fill) {
-    bool ok = true;
-    const ExprId result = substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
-      const Leaf l = g.leaf(id);
-      if (l.what == Leaf::What::iota && !l.form().is_affine())
-        return g.iota(substitute(l.form(), {}, [&](uint32_t inner) { return settle_leaf(inner, fill, ok); }));
-      if (l.what != Leaf::What::read) return std::nullopt;
-      return g.pool.var(settle_leaf(id, fill, ok), l.kind);
-    });
-    return ok ? result : ExprId::none;
-  }
-
-  std::optional<std::vector<ExprId>> nodes_of(const Parts& parts, const Fill& fill, std::string_view what) {
-    std::vector<ExprId> out;
-    for (const Expr& e : parts.list) {
-      ExprId id = node_of(e, what);
-      if (id != ExprId::none) id = settle(id, fill);
-      if (id == ExprId::none) return std::nullopt;
-      out.push_back(id);
-    }
-    return out;
-  }
-
-  // ---- folds -----------------------------------------------------------------------------------
-  std::string_view monoid_name(const MonoidRef& m) const {
-    return m.spec_ >= 0 ? std::string_view(specs[static_cast<size_t>(m.spec_)].name) : std::string_view(m.name_);
-  }
-
-  std::optional<MonoidId> choose(const MonoidRef& m, const std::vector<ExprId>& args) {
-    std::vector<Kind> kinds;
-    for (ExprId e : args) kinds.push_back(g.pool[e].kind);
-    if (m.spec_ >= 0) return instance(static_cast<size_t>(m.spec_), kinds);
-    const auto id = builtin_monoid(g, m.name_, kinds);
-    if (id) return id;
-    if (kinds.size() == 1 && (monoid_name(m) == "any" || monoid_name(m) == "all"))
-      fail("E0301", fmt::format("`{}` takes a condition, and this is {}", m.name_, name(kinds[0])),
-           "compare it: x != 0");
-    else
-      fail("E0501", fmt::format("`{}` does not take {} argument{}", m.name_, kinds.size(), kinds.size() == 1 ? "" : "s"));
-    return std::nullopt;
-  }
-
-  // The user monoid `spec` for arguments of these kinds. A field has the least kind that identity,
-  // lift and combine keep: each round raises one or is the last.
-  std::optional<MonoidId> instance(size_t spec, const std::vector<Kind>& kinds) {
-    if (const auto it = instances.find({spec, kinds}); it != instances.end()) return it->second;
-    const MonoidSpec& s = specs[spec];
-    const std::vector<std::string>& arguments = s.lift ? s.arguments : s.fields;
-    if (arguments.size() != kinds.size()) {
-      fail("E0501", fmt::format("`{}` takes {} arguments, and is given {}", s.name, arguments.size(), kinds.size()));
-      return std::nullopt;
-    }
-    Monoid m;
-    m.name = s.name;
-    m.builtin = false;
-    m.commutative = s.commutative;
-    m.arguments = arguments;
-    m.argument_kinds = kinds;
-    m.fields = s.fields;
-    m.kinds.assign(s.fields.size(), Kind::boolean);
-    for (size_t round = 0; round < 2 * s.fields.size() + 1; ++round) {
-      if (!fill_monoid(s, m)) return std::nullopt;
-      const std::vector<Kind> before = m.kinds;
-      for (const auto* part : {&m.identity, &m.lift, &m.combine})
-        for (size_t k = 0; k < part->size(); ++k) m.kinds[k] = join(m.kinds[k], g.pool[(*part)[k]].kind);
-      if (m.kinds == before) break;
-    }
-    m.outputs = m.fields;
-    m.output_kinds = m.kinds;
-    m.fin = leaves(Leaf::What::left, m.kinds);
-    m.value = m.fields.size() == 1 ? 0 : -1;
-    g.monoids.push_back(std::move(m));
-    const auto id = static_cast<MonoidId>(g.monoids.size() - 1);
-    instances[{spec, kinds}] = id;
-    return id;
-  }
-
-  std::vector<ExprId> leaves(Leaf::What what, const std::vector<Kind>& kinds) {
-    std::vector<ExprId> out;
-    for (uint32_t k = 0; k < kinds.size(); ++k) {
-      Leaf l;
-      l.what = what;
-      l.kind = kinds[k];
-      l.number = k;
-      out.push_back(g.variable(l));
-    }
-    return out;
-  }
-
-  States states(const std::vector<ExprId>& parts, const std::vector<std::string>& names) {
-    std::vector<Expr> out;
-    for (ExprId e : parts) out.push_back(expr(e));
-    return {std::move(out), names};
-  }
-
-  bool fill_monoid(const MonoidSpec& s, Monoid& m) {
-    const States x = states(leaves(Leaf::What::argument, m.argument_kinds), m.arguments);
-    const States a = states(leaves(Leaf::What::left, m.kinds), m.fields);
-    const States b = states(leaves(Leaf::What::right, m.kinds), m.fields);
-    const auto part = [&](const Parts& p, std::string_view what, std::vector<ExprId>& out) {
-      const auto ids = nodes_of(p, {}, fmt::format("the {} of `{}`", what, s.name));
-      if (!ids) return false;
-      if (ids->size() != s.fields.size()) {
-        fail("E0506", fmt::format("`{}` has {} fields, its {} {}", s.name, s.fields.size(), what, ids->size()),
-             "give one component for each field, in order");
-        return false;
-      }
-      out = *ids;
-      return true;
-    };
-    if (!part(s.identity, "identity", m.identity)) return false;
-    if (s.lift ? !part(s.lift(x), "lift", m.lift)
-               : (m.lift = leaves(Leaf::What::argument, m.argument_kinds), false))
-      return false;
-    return part(s.combine(a, b), "combine", m.combine);
-  }
-
-  bool choose_value(const MonoidRef& m, FoldSpec& spec) {
-    const Monoid& made = g[spec.fold.monoid];
-    spec.value = made.value;
-    if (!m.field_) return true;
-    for (size_t k = 0; k < made.outputs.size(); ++k)
-      if (made.outputs[k] == m.field_) {
-        spec.value = static_cast<int>(k);
-        spec.picked = true;
-        return true;
-      }
-    fail("E0211", fmt::format("`{}` has no field `{}`", made.name, m.field_),
-         fmt::format("its fields are {}", fmt::join(made.outputs, ", ")));
-    return false;
-  }
-
-  FoldSpec make_fold(const MonoidRef& m, const Over& over, const Parts& args) {
-    FoldSpec spec;
-    const auto dims = dims_of_all(over.dims, "in this binder");
-    if (!dims) return spec;
-    spec.reduce = *dims;
-    if (over.condition) {
-      ExprId c = node_of(over.condition->expr(), "a condition");
-      if (c != ExprId::none) c = settle(c, {});
-      if (c == ExprId::none) return spec;
-      spec.guards = guards_from(g, c);
-    }
-    const auto ids = nodes_of(args, fill_of(monoid_name(m), m.spec_ < 0),
-                              fmt::format("an argument of `{}`", monoid_name(m)));
-    if (!ids) return spec;
-    spec.fold.args = *ids;
-    const auto id = choose(m, *ids);
-    if (!id) return spec;
-    spec.fold.monoid = *id;
-    if (over.entry) {
-      if (!index_ok(*over.entry) || !entries(*dims, over.entry->dim())) return spec;
-      spec.fold.entry = over.entry->dim();
-    }
-    if (g[*id].flat_index) {
-      Form flat;
-      for (DimId d : *dims) flat = g.extent(d) * flat + Form::coordinate(d);
-      spec.fold.args.push_back(g.iota(flat));
-    }
-    spec.ok = choose_value(m, spec);
-    return spec;
-  }
-
-  bool entries(const std::vector<DimId>& over, DimId entry) {
-    const auto k = g.extent(entry).constant();
-    Poly count(1);
-    for (DimId d : over) count = count * g.extent(d);
-    const auto all = count.constant();
-    if (k && (!all || *all >= *k)) return true;
-    fail("E0505",
-         k ? fmt::format("topk keeps {} entries of {}", *k, *all)
-           : fmt::format("the number of entries, `{} = {}`, is not a constant", g[entry].name,
-                         print_poly(g, g.extent(entry))),
-         fmt::format("give `{}` a smaller constant extent", g[entry].name));
-    return false;
-  }
-
-  FoldSpec make_scan(const Along& along, const Parts& args) {
-    FoldSpec spec;
-    if (!index_ok(along.t)) return spec;
-    Scan scan;
-    scan.along = along.t.dim();
-    scan.exclusive = along.is_exclusive;
-    scan.reverse = along.is_reverse;
-    if (along.row_column.size() == 2) {
-      if (!index_ok(along.row_column[0]) || !index_ok(along.row_column[1])) return spec;
-      scan.matrix = std::pair(along.row_column[0].dim(), along.row_column[1].dim());
-      spec.reduce = {scan.matrix->second};
-    }
-    const bool is_affine = monoid_name(along.monoid) == "affine" && along.monoid.spec_ < 0;
-    if (monoid_name(along.monoid) == "topk" || ((scan.matrix || !along.initial.empty()) && !is_affine)) {
-      fail("E0503", fmt::format("`{}` cannot stand in this scan", monoid_name(along.monoid)),
-           "an initial state and a matrix go with affine; topk has no scan");
-      return spec;
-    }
-    Fill fill = fill_of(monoid_name(along.monoid), along.monoid.spec_ < 0);
-    const auto ids = nodes_of(args, fill, "an argument of the scan");
-    const auto initial = nodes_of(Parts(along.initial), {}, "an initial state");
-    if (!ids || !initial) return spec;
-    if (scan.matrix && initial->empty()) {
-      fail("E0505", "a matrix scan has an initial state", "write Along(t).matrix(x, y).from(h0)");
-      return spec;
-    }
-    scan.initial = *initial;
-    spec.fold.args = *ids;
-    const auto id = choose(along.monoid, *ids);
-    if (!id) return spec;
-    spec.fold.monoid = *id;
-    if (g[*id].flat_index) spec.fold.args.push_back(g.iota(Form::coordinate(scan.along)));
-    spec.scan = scan;
-    spec.ok = choose_value(along.monoid, spec);
-    return spec;
-  }
-
-  // ---- definitions -----------------------------------------------------------------------------
-  bool merge_points(const std::vector<TargetSpec>& targets, Node& n) {
-    std::vector<const TargetSpec*> longest_first;
-    for (const TargetSpec& t : targets) longest_first.push_back(&t);
-    std::stable_sort(longest_first.begin(), longest_first.end(),
-                     [](auto* a, auto* b) { return a->points.size() > b->points.size(); });
-    for (const TargetSpec* t : longest_first) {
-      const auto dims = dims_of_all(t->points, fmt::format("on `{}`", t->name.name));
-      if (!dims) return false;
-      for (DimId d : *dims)
-        if (!has(n.points, d)) n.points.push_back(d);
-    }
+  bool fits = !name.empty();
+  for (size_t k = 0; k < name.size(); ++k) fits = fits && letter(name[k], k == 0);
+  if (!fits) {
+    fail("E0102", fmt::format("`{}` is not a name", name),
+         "letters, digits and _, not a digit first");
+  } else if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved)) {
+    fail("E0105", fmt::format("`{}` is reserved", name),
+         fmt::format("write another name, as in `{}_1`", name));
+  } else if (g.find_param(name) || g.find_dim(name) || g.find_tensor(name)) {
+    fail("E0202", fmt::format("`{}` is defined twice", name), "a name is defined once");
+  } else {
     return true;
   }
+  return false;
+}
 
-  std::vector<TensorRef> finish(const std::vector<TargetSpec>& targets, const std::vector<ExprId>& values, Node n) {
-    const std::vector<TensorRef> broken(targets.size());
-    std::vector<Tensor> made;
-    for (size_t k = 0; k < targets.size(); ++k) {
-      const Named& named = targets[k].name;
-      if (!free_name(named.name)) return broken;
-      Tensor t;
-      t.name = named.name;
-      t.format = named.format;
-      t.kind = named.format ? kind(*named.format) : g.pool[values[k]].kind;
-      if (named.format && is_block(*named.format)) {
-        fail("E0303", fmt::format("`{}` is a format of inputs only", name(*named.format)),
-             "store a definition in a plain format: f16, bf16, i8, …");
-        return broken;
-      }
-      Target target;
-      target.value = values[k];
-      for (const Index& i : targets[k].points) {
-        target.points.push_back(i.dim());
-        t.shape.push_back(g.extent(i.dim()));
-      }
-      for (const Tensor& other : made)
-        if (other.name == t.name) return fail("E0202", fmt::format("`{}` is defined twice", t.name)), broken;
-      made.push_back(std::move(t));
-      n.targets.push_back(std::move(target));
+std::optional<Poly> Builder::Impl::poly(const Extent& e, const std::string& of) {
+  if (e.index) return index_ok(*e.index) ? std::optional(g.extent(e.index->dim())) : std::nullopt;
+  const ExprId id = node_of(e.value, fmt::format("an extent of `{}`", of));
+  if (id == ExprId::none) return std::nullopt;
+  const auto f = g.as_form(id);
+  if (f && f->is_constant()) return f->base;
+  fail("E0403", fmt::format("an extent of `{}` is no polynomial of params", of),
+       "an extent is built from integers, params and dims with + - *");
+  return std::nullopt;
+}
+
+bool Builder::Impl::index_ok(const Index& i) {
+  const ExprId id = node_of(i, "an index");
+  return id != ExprId::none;
+}
+
+std::optional<std::vector<DimId>> Builder::Impl::dims_of_all(const std::vector<Index>& all,
+                                                             std::string_view where) {
+  std::vector<DimId> dims;
+  for (const Index& i : all) {
+    if (!index_ok(i)) return std::nullopt;
+    if (has(dims, i.dim())) {
+      fail("E0205", fmt::format("index `{}` stands twice {}", g[i.dim()].name, where),
+           "two indices over one axis are two dims");
+      return std::nullopt;
     }
-    return add(std::move(made), std::move(n));
+    dims.push_back(i.dim());
   }
+  return dims;
+}
 
-  // Adds the node if it verifies; otherwise nothing of it stays.
-  std::vector<TensorRef> add(std::vector<Tensor> made, Node n) {
-    const size_t tensors = g.tensors.size(), nodes = g.nodes.size();
-    std::vector<TensorRef> refs;
-    for (size_t k = 0; k < made.size(); ++k) {
-      n.targets[k].tensor = g.add_tensor(std::move(made[k]));
-      refs.emplace_back(builder, n.targets[k].tensor);
+bool Builder::Impl::merge_points(const std::vector<TargetSpec>& targets, Node& n) {
+  std::vector<const TargetSpec*> longest_first;
+  for (const TargetSpec& t : targets) longest_first.push_back(&t);
+  std::stable_sort(longest_first.begin(), longest_first.end(),
+                   [](auto* a, auto* b) { return a->points.size() > b->points.size(); });
+  for (const TargetSpec* t : longest_first) {
+    const auto dims = dims_of_all(t->points, fmt::format("on `{}`", t->name.name));
+    if (!dims) return false;
+    for (DimId d : *dims)
+      if (!has(n.points, d)) n.points.push_back(d);
+  }
+  return true;
+}
+
+std::vector<TensorRef> Builder::Impl::finish(const std::vector<TargetSpec>& targets,
+                                             const std::vector<ExprId>& values, Node n) {
+  const std::vector<TensorRef> broken(targets.size());
+  std::vector<Tensor> made;
+  for (size_t k = 0; k < targets.size(); ++k) {
+    const Named& named = targets[k].name;
+    if (!free_name(named.name)) return broken;
+    Tensor t;
+    t.name = named.name;
+    t.format = named.format;
+    t.kind = named.format ? kind(*named.format) : g.pool[values[k]].kind;
+    if (named.format && is_block(*named.format)) {
+      fail("E0303", fmt::format("`{}` is a format of inputs only", name(*named.format)),
+           "store a definition in a plain format: f16, bf16, i8, …");
+      return broken;
     }
-    const NodeId id = g.add_node(std::move(n));
-    const Diagnostics found = verify_node(g, id);
-    if (found.empty()) return refs;
-    fail(found[0]);
-    g.tensors.resize(tensors);
-    g.nodes.resize(nodes);
-    return std::vector<TensorRef>(refs.size());
-  }
-
-  // Which state each target takes without an epilogue.
-  std::optional<std::vector<uint32_t>> picks(size_t targets, const std::vector<FoldSpec>& folds) {
-    std::vector<uint32_t> single, flat;
-    bool numbers = true;
-    uint32_t first = 0;
-    for (const FoldSpec& f : folds) {
-      const auto count = static_cast<uint32_t>(g[f.fold.monoid].outputs.size());
-      numbers = numbers && f.value >= 0;
-      single.push_back(first + static_cast<uint32_t>(std::max(f.value, 0)));
-      if (f.picked) flat.push_back(single.back());
-      for (uint32_t k = 0; !f.picked && k < count; ++k) flat.push_back(first + k);
-      first += count;
+    Target target;
+    target.value = values[k];
+    for (const Index& i : targets[k].points) {
+      target.points.push_back(i.dim());
+      t.shape.push_back(g.extent(i.dim()));
     }
-    if (numbers && single.size() == targets) return single;
-    if (flat.size() == targets) return flat;
-    if (targets == 1 && folds.size() == 1)
-      fail("E0305", fmt::format("`{}` has {} fields, and one number is needed here", g[folds[0].fold.monoid].name,
-                                flat.size()),
-           fmt::format("pick a field: {}", fmt::join(g[folds[0].fold.monoid].outputs, ", ")));
-    else
-      fail("E0305", fmt::format("{} targets for {} components", targets, flat.size()),
-           "name one target for each component, in order");
-    return std::nullopt;
+    for (const Tensor& other : made)
+      if (other.name == t.name)
+        return fail("E0202", fmt::format("`{}` is defined twice", t.name)), broken;
+    made.push_back(std::move(t));
+    n.targets.push_back(std::move(target));
   }
+  return add(std::move(made), std::move(n));
+}
 
-  std::optional<std::vector<ExprId>> fold_values(size_t targets, const std::vector<FoldSpec>& folds,
-                                                 const Node& n, const Epilogue& epilogue) {
-    std::vector<ExprId> all;
-    std::vector<std::string> names;
-    for (const auto& [f, k] : g.state_outputs(n)) {
-      const Monoid& m = g[n.folds[f].monoid];
-      all.push_back(g.state(static_cast<uint32_t>(all.size()), m.output_kinds[k]));
-      names.push_back(m.outputs[k]);
-    }
-    if (epilogue) return nodes_of(epilogue(states(all, names)), {}, "a value");
-    const auto chosen = picks(targets, folds);
-    if (!chosen) return std::nullopt;
-    std::vector<ExprId> values;
-    for (uint32_t k : *chosen) values.push_back(all[k]);
-    return values;
+std::vector<TensorRef> Builder::Impl::add(std::vector<Tensor> made, Node n) {
+  const size_t tensors = g.tensors.size(), nodes = g.nodes.size();
+  std::vector<TensorRef> refs;
+  for (size_t k = 0; k < made.size(); ++k) {
+    n.targets[k].tensor = g.add_tensor(std::move(made[k]));
+    refs.emplace_back(builder, n.targets[k].tensor);
   }
+  const NodeId id = g.add_node(std::move(n));
+  const Diagnostics found = verify_node(g, id);
+  if (found.empty()) return refs;
+  fail(found[0]);
+  g.tensors.resize(tensors);
+  g.nodes.resize(nodes);
+  return std::vector<TensorRef>(refs.size());
+}
 
-  std::vector<TensorRef> define(const std::vector<TargetSpec>& targets, const std::vector<FoldSpec>& folds,
-                                const Epilogue& epilogue) {
-    const std::vector<TensorRef> broken(targets.size());
-    Node n;
-    if (folds.empty()) return fail("E0507", "a definition without a fold is a map", "use map"), broken;
-    for (const FoldSpec& f : folds) {
-      if (!f.ok) return broken;
-      if (f.reduce != folds[0].reduce || f.guards != folds[0].guards || (f.scan && folds.size() > 1)) {
-        fail("E0507", "these reductions do not run over the same indices",
-             "one definition has one index set: give each binder the same indices and condition");
-        return broken;
-      }
-      n.folds.push_back(f.fold);
-    }
-    n.reduce = folds[0].reduce;
-    n.guards = folds[0].guards;
-    n.scan = folds[0].scan;
-    if (!merge_points(targets, n)) return broken;
-    const auto values = fold_values(targets.size(), folds, n, epilogue);
-    if (!values) return broken;
-    if (!counts_fit(targets.size(), values->size())) return broken;
-    return finish(targets, *values, std::move(n));
+std::optional<std::vector<uint32_t>> Builder::Impl::picks(size_t targets,
+                                                          const std::vector<FoldSpec>& folds) {
+  std::vector<uint32_t> single, flat;
+  bool numbers = true;
+  uint32_t first = 0;
+  for (const FoldSpec& f : folds) {
+    const auto count = static_cast<uint32_t>(g[f.fold.monoid].outputs.size());
+    numbers = numbers && f.value >= 0;
+    single.push_back(first + static_cast<uint32_t>(std::max(f.value, 0)));
+    if (f.picked) flat.push_back(single.back());
+    for (uint32_t k = 0; !f.picked && k < count; ++k) flat.push_back(first + k);
+    first += count;
   }
-
-  bool counts_fit(size_t targets, size_t values) {
-    if (targets == values) return true;
-    fail("E0305", fmt::format("{} target{} for {} component{}", targets, targets == 1 ? "" : "s", values,
-                              values == 1 ? "" : "s"),
+  if (numbers && single.size() == targets) return single;
+  if (flat.size() == targets) return flat;
+  if (targets == 1 && folds.size() == 1)
+    fail("E0305",
+         fmt::format("`{}` has {} fields, and one number is needed here",
+                     g[folds[0].fold.monoid].name, flat.size()),
+         fmt::format("pick a field: {}", fmt::join(g[folds[0].fold.monoid].outputs, ", ")));
+  else
+    fail("E0305", fmt::format("{} targets for {} components", targets, flat.size()),
          "name one target for each component, in order");
-    return false;
-  }
+  return std::nullopt;
+}
 
-  Builder* builder;
-  Graph g;
-  Tracer tracer;
-  std::optional<Diagnostic> problem;
-  std::vector<MonoidSpec> specs;
-  std::map<std::pair<size_t, std::vector<Kind>>, MonoidId> instances;
-};
+std::optional<std::vector<ExprId>> Builder::Impl::fold_values(size_t targets,
+                                                              const std::vector<FoldSpec>& folds,
+                                                              const Node& n,
+                                                              const Epilogue& epilogue) {
+  std::vector<ExprId> all;
+  std::vector<std::string> names;
+  for (const auto& [f, k] : g.state_outputs(n)) {
+    const Monoid& m = g[n.folds[f].monoid];
+    all.push_back(g.state(static_cast<uint32_t>(all.size()), m.output_kinds[k]));
+    names.push_back(m.outputs[k]);
+  }
+  if (epilogue) return nodes_of(epilogue(states(all, names)), {}, "a value");
+  const auto chosen = picks(targets, folds);
+  if (!chosen) return std::nullopt;
+  std::vector<ExprId> values;
+  for (uint32_t k : *chosen) values.push_back(all[k]);
+  return values;
+}
+
+std::vector<TensorRef> Builder::Impl::define(const std::vector<TargetSpec>& targets,
+                                             const std::vector<FoldSpec>& folds,
+                                             const Epilogue& epilogue) {
+  const std::vector<TensorRef> broken(targets.size());
+  Node n;
+  if (folds.empty())
+    return fail("E0507", "a definition without a fold is a map", "use map"), broken;
+  for (const FoldSpec& f : folds) {
+    if (!f.ok) return broken;
+    if (f.reduce != folds[0].reduce || f.guards != folds[0].guards ||
+        (f.scan && folds.size() > 1)) {
+      fail("E0507", "these reductions do not run over the same indices",
+           "one definition has one index set: give each binder the same indices and condition");
+      return broken;
+    }
+    n.folds.push_back(f.fold);
+  }
+  n.reduce = folds[0].reduce;
+  n.guards = folds[0].guards;
+  n.scan = folds[0].scan;
+  if (!merge_points(targets, n)) return broken;
+  const auto values = fold_values(targets.size(), folds, n, epilogue);
+  if (!values) return broken;
+  if (!counts_fit(targets.size(), values->size())) return broken;
+  return finish(targets, *values, std::move(n));
+}
+
+bool Builder::Impl::counts_fit(size_t targets, size_t values) {
+  if (targets == values) return true;
+  fail("E0305",
+       fmt::format("{} target{} for {} component{}", targets, targets == 1 ? "" : "s", values,
+                   values == 1 ? "" : "s"),
+       "name one target for each component, in order");
+  return false;
+}
 
 Builder::Builder() : impl_(std::make_unique<Impl>(this)) {}
 Builder::~Builder() = default;
@@ -611,7 +261,8 @@ Index Builder::dim(const std::string& name, const Extent& extent) {
   const auto size = impl_->poly(extent, name);
   if (!size || !impl_->free_name(name)) return Index();
   if (size->constant().value_or(0) < 0) {
-    impl_->fail("E0409", fmt::format("the extent of `{}` is {}", name, *size->constant()), "an extent is at least 0");
+    impl_->fail("E0409", fmt::format("the extent of `{}` is {}", name, *size->constant()),
+                "an extent is at least 0");
     return Index();
   }
   const DimId d = impl_->g.add_dim(name, *size);
@@ -635,8 +286,10 @@ TensorRef Builder::input(const std::string& name, const std::vector<Extent>& sha
   if (is_block(format)) {
     const auto last = t.shape.empty() ? std::nullopt : t.shape.back().constant();
     if (t.shape.empty() || (last && *last % info(format).block != 0)) {
-      impl_->fail("E0304", fmt::format("the last axis of `{}{}` is not a multiple of the block of {}, {}", name,
-                                       print_shape(impl_->g, t.shape), tang::name(format), info(format).block));
+      impl_->fail(
+          "E0304",
+          fmt::format("the last axis of `{}{}` is not a multiple of the block of {}, {}", name,
+                      print_shape(impl_->g, t.shape), tang::name(format), info(format).block));
       return TensorRef();
     }
   }
@@ -669,7 +322,8 @@ MonoidRef Builder::monoid(MonoidSpec spec) {
   return r;
 }
 
-std::vector<TensorRef> Builder::map_values(const std::vector<TargetSpec>& targets, const Parts& values) {
+std::vector<TensorRef> Builder::map_values(const std::vector<TargetSpec>& targets,
+                                           const Parts& values) {
   const std::vector<TensorRef> broken(targets.size());
   Node n;
   if (!impl_->merge_points(targets, n)) return broken;
@@ -681,16 +335,20 @@ std::vector<TensorRef> Builder::map_values(const std::vector<TargetSpec>& target
 FoldSpec Builder::make_fold(const MonoidRef& m, const Over& over, const Parts& args) {
   return impl_->make_fold(m, over, args);
 }
-FoldSpec Builder::make_scan(const Along& along, const Parts& args) { return impl_->make_scan(along, args); }
+FoldSpec Builder::make_scan(const Along& along, const Parts& args) {
+  return impl_->make_scan(along, args);
+}
 
 std::vector<TensorRef> Builder::define(const std::vector<TargetSpec>& targets,
-                                       const std::vector<FoldSpec>& folds, const Epilogue& epilogue) {
+                                       const std::vector<FoldSpec>& folds,
+                                       const Epilogue& epilogue) {
   return impl_->define(targets, folds, epilogue);
 }
 
 std::string Builder::unnamed() const {
   for (int k = 1;; ++k)
-    if (const std::string name = "t_" + std::to_string(k); impl_->g.fresh_name(name) == name) return name;
+    if (const std::string name = "t_" + std::to_string(k); impl_->g.fresh_name(name) == name)
+      return name;
 }
 
 void Builder::output(const TensorRef& t) { output(t, TensorRef()); }
@@ -710,20 +368,23 @@ TensorRef Builder::tensor(const std::string& name) {
   return TensorRef();
 }
 
-std::vector<TensorRef> Builder::grad(const std::vector<Seed>& seeds, const std::vector<Wrt>& results) {
+std::vector<TensorRef> Builder::grad(const std::vector<Seed>& seeds,
+                                     const std::vector<Wrt>& results) {
   const std::vector<TensorRef> broken(results.size());
   Graph& g = impl_->g;
   const auto real = [&](const TensorRef& t) {
     if (t.broken()) return false;
     if (g[t.id()].kind == Kind::real) return true;
-    impl_->fail("E0602", fmt::format("`{}` is {}, only reals have gradients", g[t.id()].name, name(g[t.id()].kind)));
+    impl_->fail("E0602", fmt::format("`{}` is {}, only reals have gradients", g[t.id()].name,
+                                     name(g[t.id()].kind)));
     return false;
   };
   for (const Seed& s : seeds) {
     if (!real(s.of)) return broken;
     if (s.cotangent.empty() && !g[s.of.id()].shape.empty()) {
-      impl_->fail("E0601", fmt::format("`{}{}` is not a single number, so its gradient needs a cotangent",
-                                       g[s.of.id()].name, print_shape(g, g[s.of.id()].shape)));
+      impl_->fail("E0601",
+                  fmt::format("`{}{}` is not a single number, so its gradient needs a cotangent",
+                              g[s.of.id()].name, print_shape(g, g[s.of.id()].shape)));
       return broken;
     }
     if (!s.cotangent.empty() && !impl_->free_name(s.cotangent)) return broken;
@@ -757,7 +418,8 @@ std::vector<TensorRef> Builder::grad(const std::vector<Seed>& seeds, const std::
   return impl_->add(std::move(made), std::move(n));
 }
 
-Expr Builder::read(TensorId t, const std::vector<Expr>& position, Outside outside, const Expr& fill) {
+Expr Builder::read(TensorId t, const std::vector<Expr>& position, Outside outside,
+                   const Expr& fill) {
   return impl_->expr(impl_->read(t, position, outside, fill));
 }
 

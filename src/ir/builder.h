@@ -1,5 +1,5 @@
-// The C++ API (language.md section 3): programs built by calls instead of text. Whatever the text can
-// say, the builder can, and print(build()) of both is equal.
+// The C++ API (language.md section 3): programs built by calls instead of text. Whatever the text
+// can say, the builder can, and print(build()) of both is equal.
 //
 //   tang::Builder g;
 //   auto i = g.dim("i", 512), j = g.dim("j", 512), d = g.dim("d", 64);
@@ -13,9 +13,9 @@
 // `x.guarded(i - 1)` yields the identity of the enclosing reduction outside the tensor and
 // `x.at_or(0, i - 1)` a stated fill. Lambdas are traced once (expr/trace.h).
 //
-// A call never fails half way. The first error is recorded, what the call would have made is broken,
-// and so is everything made from it, silently; build() returns the error. Ids are those of the text
-// front end: E02 names, E03 kinds, E04 shapes and reads, E05 reductions, E06 gradients.
+// A call never fails half way. The first error is recorded, what the call would have made is
+// broken, and so is everything made from it, silently; build() returns the error. Ids are those of
+// the text front end: E02 names, E03 kinds, E04 shapes and reads, E05 reductions, E06 gradients.
 //
 // Handles (Index, TensorRef, …) belong to their builder and must not outlive it.
 #pragma once
@@ -49,8 +49,8 @@ struct Extent {
   std::optional<Index> index;
 
   template <class T>
-    requires std::convertible_to<T, Expr>
-  Extent(const T& x) : value(x) {}  // NOLINT: numbers and indices are extents
+  requires std::convertible_to<T, Expr> Extent(const T& x)
+      : value(x) {}                               // NOLINT: numbers and indices are extents
   Extent(const Index& i) : value(i), index(i) {}  // NOLINT
 };
 
@@ -61,8 +61,7 @@ struct Parts {
   Parts(std::initializer_list<Expr> e) : list(e) {}
   Parts(std::vector<Expr> e) : list(std::move(e)) {}  // NOLINT
   template <class T>
-    requires std::convertible_to<T, Expr>
-  Parts(const T& e) : list{Expr(e)} {}  // NOLINT
+  requires std::convertible_to<T, Expr> Parts(const T& e) : list{Expr(e)} {}  // NOLINT
   template <class... T>
   Parts(const std::tuple<T...>& t)  // NOLINT
       : list(std::apply([](const T&... x) { return std::vector<Expr>{Expr(x)...}; }, t)) {}
@@ -112,14 +111,14 @@ class MonoidRef {
 
  private:
   friend class Builder;
-  const char* name_ = nullptr;   // of a built-in
+  const char* name_ = nullptr;  // of a built-in
   const char* field_ = nullptr;
-  int spec_ = -1;                // of the builder's own
+  int spec_ = -1;  // of the builder's own
 };
 
 inline constexpr MonoidRef sum{"sum"}, prod{"prod"}, any{"any"}, all{"all"}, argmax{"argmax"},
-    argmin{"argmin"}, logsumexp{"logsumexp"}, moments{"moments"}, online{"online"}, affine{"affine"},
-    topk{"topk"};
+    argmin{"argmin"}, logsumexp{"logsumexp"}, moments{"moments"}, online{"online"},
+    affine{"affine"}, topk{"topk"};
 
 // The binder of a reduction: `{j}`, `Over{j}.when(j <= i)`, `Over{x}.entries(n)` for topk.
 struct Over {
@@ -152,11 +151,19 @@ struct Along {
   std::vector<Index> row_column;
 
   explicit Along(Index along, MonoidRef m = affine) : t(std::move(along)), monoid(m) {}
-  Along exclusive() const { return changed([](Along& a) { a.is_exclusive = true; }); }
-  Along reverse() const { return changed([](Along& a) { a.is_reverse = true; }); }
-  Along from(Expr h0) const { return changed([&](Along& a) { a.initial = {h0}; }); }
+  Along exclusive() const {
+    return changed([](Along& a) { a.is_exclusive = true; });
+  }
+  Along reverse() const {
+    return changed([](Along& a) { a.is_reverse = true; });
+  }
+  Along from(Expr h0) const {
+    return changed([&](Along& a) { a.initial = {h0}; });
+  }
   // H(t)[x] = sum_y A·H(t-1)[y] + B: x is a point, y is bound here.
-  Along matrix(Index x, Index y) const { return changed([&](Along& a) { a.row_column = {x, y}; }); }
+  Along matrix(Index x, Index y) const {
+    return changed([&](Along& a) { a.row_column = {x, y}; });
+  }
 
  private:
   template <class F>
@@ -190,7 +197,7 @@ struct FoldSpec {
   std::vector<DimId> reduce;
   std::vector<Guard> guards;
   std::optional<Scan> scan;
-  int value = -1;   // the output that a number takes
+  int value = -1;  // the output that a number takes
   bool picked = false;
 };
 
@@ -320,15 +327,18 @@ Expr TensorRef::operator()(const P&... position) const {
 }
 template <class... P>
 Expr TensorRef::guarded(const P&... position) const {
-  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::identity, 0) : Expr();
+  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::identity, 0)
+                  : Expr();
 }
 template <class... P>
 Expr TensorRef::at_or(const Expr& fill, const P&... position) const {
-  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::guard, fill) : Expr();
+  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::guard, fill)
+                  : Expr();
 }
 template <class... P>
 Expr TensorRef::gather_or(const Expr& fill, const P&... position) const {
-  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::gather, fill) : Expr();
+  return builder_ ? builder_->read(id_, {Expr(position)...}, Builder::Outside::gather, fill)
+                  : Expr();
 }
 
 }  // namespace tang

@@ -10,7 +10,7 @@ namespace tang {
 
 namespace {
 
-using Wide = __int128;
+__extension__ typedef __int128 Wide;
 
 // sum of coeff * x[k] + base, required to be >= 0.
 struct Constraint {
@@ -143,8 +143,8 @@ class Search {
   std::vector<Constraint> constraints_;
 };
 
-// The form minus multiples of at most `depth` guards is proved non-negative. Recursion is bounded by
-// depth.
+// The form minus multiples of at most `depth` guards is proved non-negative. Recursion is bounded
+// by depth.
 bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards, int depth) {
   if (proved_nonnegative(g, form)) return true;
   if (depth == 0) return false;
@@ -158,7 +158,8 @@ bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards,
         const auto p = form.coefficient(t.dim).constant(), q = t.coeff.constant();
         if (!p || !q || *p == 0 || *q == 0 || (*p > 0) != (*q > 0) || *p == *q) continue;
         const int64_t common = std::gcd(*p, *q);
-        const Form combined = Poly(std::abs(*q / common)) * form - Poly(std::abs(*p / common)) * psi;
+        const Form combined =
+            Poly(std::abs(*q / common)) * form - Poly(std::abs(*p / common)) * psi;
         if (implied(g, combined, guards, depth - 1)) return true;
       }
     }
@@ -178,9 +179,12 @@ std::optional<Proof> prove_exactly(const Graph& g, const Form& form,
     search.require(Poly(-1) * guard.form);
   }
   switch (search.run()) {
-    case Search::Answer::none: return Proof::holds;
-    case Search::Answer::found: return Proof::fails;
-    case Search::Answer::unknown: break;
+    case Search::Answer::none:
+      return Proof::holds;
+    case Search::Answer::found:
+      return Proof::fails;
+    case Search::Answer::unknown:
+      break;
   }
   return Proof::open;
 }
@@ -192,14 +196,12 @@ Proof prove_nonnegative(const Graph& g, const Form& form, const std::vector<Guar
   if (proved_nonnegative(g, form)) return Proof::holds;
   for (const Form::Term& t : form.terms)
     if (g.extent(t.dim).is_zero()) return Proof::holds;  // no points
-  if (const auto exact = prove_exactly(g, form, guards); exact && *exact != Proof::open) return *exact;
+  const std::optional<Proof> exact = prove_exactly(g, form, guards);
+  if (exact && *exact != Proof::open) return *exact;
   if (implied(g, form, guards, 2)) return Proof::holds;
+  if (exact || !guards.empty()) return Proof::open;
   const auto r = range(form, [&g](DimId d) { return g.extent(d); });
-  if (!r || !(Poly(-1) - r->lo).proved_nonnegative()) return Proof::open;
-  const bool symbolic = !bound_value(g, r->lo);
-  const bool guarded = std::any_of(guards.begin(), guards.end(),
-                                   [](const Guard& x) { return x.what != Guard::What::data; });
-  return symbolic && guarded ? Proof::open : symbolic ? Proof::fails : Proof::open;
+  return r && (Poly(-1) - r->lo).proved_nonnegative() ? Proof::fails : Proof::open;
 }
 
 Proof prove_inside(const Graph& g, const Form& form, const Poly& extent,

@@ -1,5 +1,5 @@
-// Whether an affine form stays non-negative at every point where a node's guards hold: how reads are
-// proved in range (language.md 1.6).
+// Whether an affine form stays non-negative at every point where a node's guards hold: how reads
+// are proved in range (language.md 1.6).
 //
 // With numbers for all parameters the answer is exact: a search over the integer points of the box
 // that propagates the guards and bisects, within a budget. With symbols left it is a sufficient

@@ -157,7 +157,12 @@ Monoid moments(Graph& g, bool weighted) {
   if (weighted) k.argument("weight", Kind::real);
   k.argument("x", Kind::real);
   for (const char* field : {"n", "mean", "m2"}) k.component(field, Kind::real, Value::real(0));
-  k.m.lift = {weighted ? k.x(0) : k.num(1), weighted ? k.x(1) : k.x(0), k.num(0)};
+  if (weighted) {  // a term of weight 0 is the identity
+    const ExprId counted = k.op(Op::select, k.op(Op::eq, k.x(0), k.num(0)), k.num(0), k.x(1));
+    k.m.lift = {k.x(0), counted, k.num(0)};
+  } else {
+    k.m.lift = {k.num(1), k.x(0), k.num(0)};
+  }
 
   const ExprId n = k.op(Op::add, k.a(0), k.b(0));
   const ExprId rn =

@@ -29,9 +29,9 @@ bool sure_to_differ(const Poly& a, const Poly& b) {
 // What an expression may mention.
 struct Scope {
   std::vector<DimId> dims;
-  std::vector<Kind> states;              // kinds of the states it may use
+  std::vector<Kind> states;  // kinds of the states it may use
   const std::vector<Guard>* guards = nullptr;
-  std::string_view what;                 // "an argument of the fold"
+  std::string_view what;  // "an argument of the fold"
 };
 
 class Verifier {
@@ -60,7 +60,9 @@ class Verifier {
     d.where = where_;
     out_.push_back(std::move(d));
   }
-  void broken(std::string message) { report("E0998", std::move(message), "this is a defect of tang"); }
+  void broken(std::string message) {
+    report("E0998", std::move(message), "this is a defect of tang");
+  }
 
   // ---- ids -------------------------------------------------------------------------------------
   bool known(TensorId t) const { return index(t) < g.tensors.size(); }
@@ -96,7 +98,8 @@ class Verifier {
     const Leaf& l = g.leaf(id);
     for (const Form& f : l.forms)
       if (!form(f)) return false;
-    if (l.what == Leaf::What::iota && l.forms.size() != 1) return broken("an iota has one form"), false;
+    if (l.what == Leaf::What::iota && l.forms.size() != 1)
+      return broken("an iota has one form"), false;
     if (l.what == Leaf::What::read && !known(l.tensor)) return broken("a read of no tensor"), false;
     return true;
   }
@@ -115,7 +118,8 @@ class Verifier {
       if (f.entry && !dims({*f.entry})) return false;
     }
     if (n.scan && !dims({n.scan->along})) return false;
-    if (n.scan && n.scan->matrix && !dims({n.scan->matrix->first, n.scan->matrix->second})) return false;
+    if (n.scan && n.scan->matrix && !dims({n.scan->matrix->first, n.scan->matrix->second}))
+      return false;
     for (const Target& t : n.targets)
       if (!known(t.tensor) || !dims(t.points)) return broken("a target is out of range"), false;
     for (const Guard& guard : n.guards)
@@ -159,7 +163,8 @@ class Verifier {
         m.output_kinds.size() != m.fin.size() ||
         (spelled && (m.lift.size() != states || m.combine.size() != states)) ||
         m.value >= static_cast<int>(m.fin.size()))
-      return report("E0506", fmt::format("monoid `{}` does not give one component for each field", m.name));
+      return report("E0506",
+                    fmt::format("monoid `{}` does not give one component for each field", m.name));
     for (ExprId e : m.identity) monoid_part(m, e, "identity", {});
     for (ExprId e : m.lift) monoid_part(m, e, "lift", {Leaf::What::argument});
     for (ExprId e : m.combine) monoid_part(m, e, "combine", {Leaf::What::left, Leaf::What::right});
@@ -170,7 +175,8 @@ class Verifier {
     if (!expr(e)) return;
     for (uint32_t v : g.pool.variables(e)) {
       const Leaf& l = g.leaf(v);
-      if (l.what == Leaf::What::iota && l.form().terms.empty() && l.form().gathers.empty()) continue;
+      if (l.what == Leaf::What::iota && l.form().terms.empty() && l.form().gathers.empty())
+        continue;
       const auto& kinds = l.what == Leaf::What::argument ? m.argument_kinds : m.kinds;
       if (!allowed.contains(l.what) || l.number >= kinds.size() || l.kind != kinds[l.number])
         report("E0506", fmt::format("the {} of monoid `{}` uses what it cannot see", part, m.name),
@@ -193,7 +199,8 @@ class Verifier {
     if (n.gradient) return gradient(n);
     distinct(n);
     std::vector<Kind> states;
-    for (const auto& [f, k] : g.state_outputs(n)) states.push_back(g[n.folds[f].monoid].output_kinds[k]);
+    for (const auto& [f, k] : g.state_outputs(n))
+      states.push_back(g[n.folds[f].monoid].output_kinds[k]);
     folds(n);
     guards(n);
     if (n.scan) scan(n);
@@ -223,11 +230,12 @@ class Verifier {
       }
       for (size_t k = 0; k < f.args.size(); ++k) {
         if (!holds(m.argument_kinds[k], g.pool[f.args[k]].kind))
-          report("E0301", fmt::format("argument {} of `{}` in {} is {}, and {} is needed", k, m.name,
-                                      name(n), tang::name(g.pool[f.args[k]].kind),
+          report("E0301", fmt::format("argument {} of `{}` in {} is {}, and {} is needed", k,
+                                      m.name, name(n), tang::name(g.pool[f.args[k]].kind),
                                       tang::name(m.argument_kinds[k])));
         const bool offset = n.scan && n.scan->matrix && k == 1;  // B is free of the bound column
-        expression(n, f.args[k], {offset ? n.points : dims, {}, &n.guards, "an argument of the fold"});
+        expression(n, f.args[k],
+                   {offset ? n.points : dims, {}, &n.guards, "an argument of the fold"});
       }
       entry(n, f, m);
     }
@@ -236,8 +244,10 @@ class Verifier {
   void entry(const Node& n, const Fold& f, const Monoid& m) {
     const bool topk = m.combine.empty();
     if (topk != f.entry.has_value() || (f.entry && !has(n.points, *f.entry)))
-      return report("E0505", fmt::format("`{}` in {} names its entry by a point of the node", m.name, name(n)),
-                    "write `topk[j; n](x)` with `n` on the left-hand side");
+      return report(
+          "E0505",
+          fmt::format("`{}` in {} names its entry by a point of the node", m.name, name(n)),
+          "write `topk[j; n](x)` with `n` on the left-hand side");
     if (!topk) return;
     for (ExprId e : f.args)
       if (has(dims_of(g, e), *f.entry))
@@ -263,9 +273,11 @@ class Verifier {
   void scan(const Node& n) {
     const Scan& s = *n.scan;
     if (!has(n.points, s.along))
-      report("E0505", fmt::format("the index `{}` of a scan is no point of {}", g[s.along].name, name(n)));
+      report("E0505",
+             fmt::format("the index `{}` of a scan is no point of {}", g[s.along].name, name(n)));
     if (!n.guards.empty())
-      report("E0502", fmt::format("the scan {} has a condition", name(n)), "select on the argument");
+      report("E0502", fmt::format("the scan {} has a condition", name(n)),
+             "select on the argument");
     if (n.folds.size() != 1) return broken(fmt::format("the scan {} has not one fold", name(n)));
     if (!s.matrix && !n.reduce.empty())
       report("E0505", fmt::format("the scan {} has reduce indices", name(n)));
@@ -273,8 +285,9 @@ class Verifier {
       const auto [row, column] = *s.matrix;
       if (!has(n.points, row) || n.reduce != std::vector<DimId>{column} ||
           sure_to_differ(g.extent(row), g.extent(column)))
-        report("E0505", fmt::format("the row and column of {} are a point and a bound index of equal extent",
-                                    name(n)));
+        report("E0505",
+               fmt::format("the row and column of {} are a point and a bound index of equal extent",
+                           name(n)));
     }
     std::vector<DimId> before = n.points;
     std::erase(before, s.along);
@@ -288,7 +301,8 @@ class Verifier {
     for (DimId d : t.points) {
       const auto found = std::find(next, n.points.end(), d);
       if (found == n.points.end())
-        return report("E0404", fmt::format("the axes of `{}` are not points of its node in order", tensor.name));
+        return report("E0404", fmt::format("the axes of `{}` are not points of its node in order",
+                                           tensor.name));
       next = found + 1;
       shape.push_back(g.extent(d));
     }
@@ -300,12 +314,14 @@ class Verifier {
     const Kind value = g.pool[t.value].kind;
     const Kind wanted = tensor.format ? kind(*tensor.format) : value;
     if (tensor.kind != wanted || (wanted == Kind::boolean && value != Kind::boolean))
-      report("E0306", fmt::format("`{}` is {}, and its value is {}", tensor.name, tang::name(tensor.kind),
-                                  tang::name(value)));
+      report("E0306", fmt::format("`{}` is {}, and its value is {}", tensor.name,
+                                  tang::name(tensor.kind), tang::name(value)));
     if (t.points.size() == n.points.size() || !out_.empty()) return;
     for (DimId d : value_dependencies(g, n, t.value))
       if (has(n.points, d) && !has(t.points, d))
-        report("E0408", fmt::format("`{}` leaves out `{}`, and its value depends on it", tensor.name, g[d].name),
+        report("E0408",
+               fmt::format("`{}` leaves out `{}`, and its value depends on it", tensor.name,
+                           g[d].name),
                fmt::format("keep `{}` among its indices", g[d].name));
   }
 
@@ -318,7 +334,8 @@ class Verifier {
                                     g[n.gradient->wrt[k]].name));
     for (const Gradient::Seed& s : n.gradient->seeds)
       if (s.cotangent != TensorId::none && g[s.cotangent].shape != g[s.of].shape)
-        report("E0404", fmt::format("`{}` has not the shape of `{}`", g[s.cotangent].name, g[s.of].name));
+        report("E0404",
+               fmt::format("`{}` has not the shape of `{}`", g[s.cotangent].name, g[s.of].name));
   }
 
   // ---- expressions -----------------------------------------------------------------------------
@@ -326,11 +343,16 @@ class Verifier {
     for (uint32_t v : g.pool.variables(e)) {
       const Leaf& l = g.leaf(v);
       switch (l.what) {
-        case Leaf::What::iota: position(n, l.form(), scope, true); break;
-        case Leaf::What::read: read(n, l, scope); break;
+        case Leaf::What::iota:
+          position(n, l.form(), scope, true);
+          break;
+        case Leaf::What::read:
+          read(n, l, scope);
+          break;
         case Leaf::What::state:
           if (l.number >= scope.states.size() || scope.states[l.number] != l.kind)
-            report("E0204", fmt::format("{} of {} uses a state that is not there", scope.what, name(n)));
+            report("E0204",
+                   fmt::format("{} of {} uses a state that is not there", scope.what, name(n)));
           break;
         default:
           report("E0204", fmt::format("{} of {} uses a leaf of a monoid", scope.what, name(n)));
@@ -341,15 +363,17 @@ class Verifier {
   void read(const Node& n, const Leaf& l, const Scope& scope, bool index_read = false) {
     const Tensor& t = g[l.tensor];
     if (l.forms.size() != t.shape.size())
-      return report("E0402", fmt::format("`{}{}` has {} axes, a read in {} gives {}", t.name,
-                                         print_shape(g, t.shape), t.shape.size(), name(n), l.forms.size()));
+      return report("E0402",
+                    fmt::format("`{}{}` has {} axes, a read in {} gives {}", t.name,
+                                print_shape(g, t.shape), t.shape.size(), name(n), l.forms.size()));
     if (l.kind != t.kind)
       report("E0301", fmt::format("a read of `{}` in {} has another kind", t.name, name(n)));
     for (size_t axis = 0; axis < l.forms.size(); ++axis) {
       const Form& f = l.forms[axis];
       if (!position(n, f, scope, !index_read) || l.guarded || !f.is_affine()) continue;
       static const std::vector<Guard> unguarded;
-      if (prove_inside(g, f, t.shape[axis], scope.guards ? *scope.guards : unguarded) == Proof::fails)
+      if (prove_inside(g, f, t.shape[axis], scope.guards ? *scope.guards : unguarded) ==
+          Proof::fails)
         range(n, l, axis);
     }
   }
@@ -358,10 +382,12 @@ class Verifier {
     const Tensor& t = g[l.tensor];
     const Form& f = l.forms[axis];
     const auto r = tang::range(f, [this](DimId d) { return g.extent(d); });
-    const std::string runs = r ? fmt::format(" runs over {}…{}", print_poly(g, r->lo), print_poly(g, r->hi))
-                               : std::string(" leaves it");
-    report("E0401", fmt::format("axis {} of `{}{}` is read in {} at {}, which{}", axis, t.name,
-                                print_shape(g, t.shape), name(n), print_form(g, f), runs),
+    const std::string runs =
+        r ? fmt::format(" runs over {}…{}", print_poly(g, r->lo), print_poly(g, r->hi))
+          : std::string(" leaves it");
+    report("E0401",
+           fmt::format("axis {} of `{}{}` is read in {} at {}, which{}", axis, t.name,
+                       print_shape(g, t.shape), name(n), print_form(g, f), runs),
            fmt::format("guard the read to get a fill outside of `{}`", t.name));
   }
 
@@ -370,8 +396,9 @@ class Verifier {
     const size_t before = out_.size();
     for (const Form::Term& t : f.terms)
       if (!has(scope.dims, t.dim))
-        report("E0204", fmt::format("{} of {} uses the index `{}`, which is not bound there", scope.what,
-                                    name(n), g[t.dim].name),
+        report("E0204",
+               fmt::format("{} of {} uses the index `{}`, which is not bound there", scope.what,
+                           name(n), g[t.dim].name),
                "make it a point or reduce over it");
     if (!f.gathers.empty() && !may_gather)
       report("E0405", fmt::format("a read in {} gathers through a gathered index", name(n)),
@@ -411,9 +438,11 @@ class Verifier {
     std::vector<char> done(g.nodes.size(), 0);
     for (NodeId id : g.order()) {
       for (TensorId t : tensors_read(g, g[id]))
-        if (const NodeId operand = g[t].node; operand != NodeId::none && g[operand].alive && !done[index(operand)]) {
+        if (const NodeId operand = g[t].node;
+            operand != NodeId::none && g[operand].alive && !done[index(operand)]) {
           where_ = g[id].where;
-          report("E0203", fmt::format("{} depends on itself", name(g[id])), "a recurrence is a scan");
+          report("E0203", fmt::format("{} depends on itself", name(g[id])),
+                 "a recurrence is a scan");
         }
       done[index(id)] = 1;
     }
@@ -426,19 +455,23 @@ class Verifier {
       where_ = t.where;
       if (t.role != Role::definition || t.node == NodeId::none || !g[t.node].alive)
         report("E0212", fmt::format("output `{}` has no definition", t.name));
-      if (!seen.insert(o.tensor).second) report("E0212", fmt::format("`{}` is an output already", t.name));
+      if (!seen.insert(o.tensor).second)
+        report("E0212", fmt::format("`{}` is an output already", t.name));
       if (o.into == TensorId::none) continue;
       const Tensor& into = g[o.into];
       if (into.role == Role::definition || !taken.insert(o.into).second)
         report("E0212", fmt::format("`{}` cannot take the buffer of `{}`", t.name, into.name),
                "give each output an input of its own");
       bool same = t.shape.size() == into.shape.size() && t.storage() == into.storage();
-      for (size_t k = 0; same && k < t.shape.size(); ++k) same = !sure_to_differ(t.shape[k], into.shape[k]);
+      for (size_t k = 0; same && k < t.shape.size(); ++k)
+        same = !sure_to_differ(t.shape[k], into.shape[k]);
       if (!same)
-        report("E0404", fmt::format("`{}` cannot take the buffer of `{}`: `{}{}` is {}, `{}{}` is {}", t.name,
-                                    into.name, t.name, print_shape(g, t.shape), tang::name(t.storage()),
-                                    into.name, print_shape(g, into.shape), tang::name(into.storage())),
-               "shape and format must be the same");
+        report(
+            "E0404",
+            fmt::format("`{}` cannot take the buffer of `{}`: `{}{}` is {}, `{}{}` is {}", t.name,
+                        into.name, t.name, print_shape(g, t.shape), tang::name(t.storage()),
+                        into.name, print_shape(g, into.shape), tang::name(into.storage())),
+            "shape and format must be the same");
     }
   }
 

@@ -1,5 +1,5 @@
-// The verifier of graphs: what every pass may rely on and must keep. It is run after each rewrite in
-// debug builds and tests.
+// The verifier of graphs: what every pass may rely on and must keep. It is run after each rewrite
+// in debug builds and tests.
 //
 //   ids       every id is in range; a definition has one live node; no cycles; outputs exist
 //   nodes     points and reduce dims are distinct; targets keep the order of the points and drop
@@ -10,9 +10,9 @@
 //             boxes or by the node's guards (what symbols leave open is checked at bind)
 //
 // Errors: E0401 (range), E0402 (rank), E0404 (shapes), E0405 (nested gather), E0407 (index kinds),
-// E0408 (a dropped point), E0203 (cycle), E0204 (scope), E0205 (dims twice), E0209, E0212 (outputs),
-// E0301 and E0306 (kinds), E0501, E0502, E0505, E0506 (folds, scans, monoids), E0998 (ids and table
-// structure: a defect of the pass that built the graph).
+// E0408 (a dropped point), E0203 (cycle), E0204 (scope), E0205 (dims twice), E0209, E0212
+// (outputs), E0301 and E0306 (kinds), E0501, E0502, E0505, E0506 (folds, scans, monoids), E0998
+// (ids and table structure: a defect of the pass that built the graph).
 #pragma once
 
 #include <set>

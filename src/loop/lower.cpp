@@ -51,10 +51,14 @@ class Lowering {
     for (const OutputPlan& o : s.outputs) {
       const auto k = static_cast<size_t>(index(o.tensor));
       BufferId id{};
-      if (o.place == Place::own) id = add(o.tensor, loop::Role::output);
-      else id = b.output_into(g[o.tensor].name, *buffers_[index(o.into)]);
-      if (o.place == Place::copied || buffers_[k]) copies_.push_back({o.tensor, id});
-      else buffers_[k] = id;
+      if (o.place == Place::own)
+        id = add(o.tensor, loop::Role::output);
+      else
+        id = b.output_into(g[o.tensor].name, *buffers_[index(o.into)]);
+      if (o.place == Place::copied || buffers_[k])
+        copies_.push_back({o.tensor, id});
+      else
+        buffers_[k] = id;
     }
   }
 
@@ -80,23 +84,23 @@ class Lowering {
         in_place = o.tensor;
         old = o.into;
       }
-    loop::KernelLowering lowering(
-        g, b, k, buffers_,
-        [this](const std::string& name, const std::vector<Poly>& shape, Format format) {
-          return workspace(name, shape, format);
-        });
+    loop::KernelLowering lowering(g, b, k, buffers_,
+                                  [this](const std::string& name, const std::vector<Poly>& shape,
+                                         Format format) { return workspace(name, shape, format); });
     lowering.run(in_place, old);
     if (!lowering.failed()) return std::nullopt;
-    return error("E0690", fmt::format("`{}` has a construct that is not built yet", k.name)).value();
+    return error("E0590", fmt::format("`{}` has a construct that is not built yet", k.name))
+        .value();
   }
 
   void copy_outputs() {
     for (const auto& [tensor, to] : copies_) {
       b.begin_kernel(g[tensor].name + "_copy");
-      b.for_("n", b.integer(0), b.poly(volume(g[tensor].shape)), [&, from = *buffers_[index(tensor)],
-                                                                  to = to](loop::Value n) {
-        b.store(to, n, b.load(from, n));
-      }, {.hint = loop::Hint::vector});
+      b.for_("n", b.integer(0), b.poly(volume(g[tensor].shape)),
+             [&, from = *buffers_[index(tensor)], to = to](loop::Value n) {
+               b.store(to, n, b.load(from, n));
+             },
+             {.hint = loop::Hint::vector});
       b.end_kernel();
     }
   }

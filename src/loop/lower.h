@@ -1,7 +1,8 @@
 // From a graph and its schedule to a loop program: the seam that tile programs will replace.
 //
 // Buffers are the inputs in program order, then the outputs, then workspace: stored intermediate
-// tensors and rows of accumulators that are too large or not of constant size. Each kernel is a nest
+// tensors and rows of accumulators that are too large or not of constant size. Each kernel is a
+// nest
 //
 //     for outer points { states = identity; for reduce, within the guards { states = states (+)
 //     lift(args), inner points innermost }; for inner points { store value(states) } }
@@ -29,7 +30,7 @@ struct Lowered {
   std::vector<Allocation> allocations;  // workspace buffers, in the program's order
 };
 
-// Lowers what `schedule` plans, a plan of this graph. E0690 for a construct without lowering; a
+// Lowers what `schedule` plans, a plan of this graph. E0590 for a construct without lowering; a
 // fault of the lowering itself is an internal error of the builder.
 Result<Lowered> lower(const Graph& g, const Schedule& schedule);
 

@@ -17,19 +17,20 @@ constexpr int largest_tree = 200;
 std::optional<Op> same_op(SOp op) {
   switch (op) {
 #define TANG_SAME(name) \
-  case SOp::name: return Op::name;
-    TANG_SAME(add) TANG_SAME(sub) TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div)
-    TANG_SAME(mod) TANG_SAME(floor) TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs) TANG_SAME(relu)
-    TANG_SAME(recip) TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin) TANG_SAME(cos)
-    TANG_SAME(atan2) TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p) TANG_SAME(pow)
-    TANG_SAME(sigmoid) TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu) TANG_SAME(gelu_tanh)
-    TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt) TANG_SAME(le)
-    TANG_SAME(eq) TANG_SAME(logical_and) TANG_SAME(logical_or) TANG_SAME(logical_not)
-    TANG_SAME(select)
+  case SOp::name:       \
+    return Op::name;
+    TANG_SAME(add)
+    TANG_SAME(sub) TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div) TANG_SAME(mod)
+        TANG_SAME(floor) TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs) TANG_SAME(relu)
+            TANG_SAME(recip) TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin) TANG_SAME(cos)
+                TANG_SAME(atan2) TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p) TANG_SAME(pow)
+                    TANG_SAME(sigmoid) TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu)
+                        TANG_SAME(gelu_tanh) TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus)
+                            TANG_SAME(lt) TANG_SAME(le) TANG_SAME(eq) TANG_SAME(logical_and)
+                                TANG_SAME(logical_or) TANG_SAME(logical_not) TANG_SAME(select)
 #undef TANG_SAME
-    case SOp::constant:
-    case SOp::var:
-    case SOp::cast: return std::nullopt;
+                                    case SOp::constant : case SOp::var : case SOp::cast
+        : return std::nullopt;
   }
   return std::nullopt;
 }
@@ -180,7 +181,9 @@ void Expressions::measure(Region& r) {
     const ExprNode n = g.pool[e];
     const bool nested = n.op == SOp::var && g.leaf(n.variable()).what == Leaf::What::read &&
                         is_inlined(g.leaf(n.variable()).tensor);
-    item.bind = nested || item.uses > 1 || item.user_level > item.level ||
+    // No loop lies between the innermost reduce level and that of the states.
+    const auto loop = [&](int level) { return level == r.state ? r.state - 1 : level; };
+    item.bind = nested || item.uses > 1 || loop(item.user_level) > loop(item.level) ||
                 item.depth > deepest_tree || item.size > largest_tree;
   }
 }
@@ -236,13 +239,18 @@ Value Expressions::build(Region& r, ExprId e) {
       if (v.kind == Kind::real) return b.real(real_, v.r);
       return v.kind == Kind::integer ? b.integer(v.i) : b.boolean(v.i != 0);
     }
-    case SOp::var: return build_leaf(r, e);
+    case SOp::var:
+      return build_leaf(r, e);
     case SOp::lt:
     case SOp::le:
-    case SOp::eq: return build_comparison(r, n);
-    case SOp::cast: return build_cast(r, n);
-    case SOp::pow: return build_power(r, n);
-    default: return build_operation(r, n);
+    case SOp::eq:
+      return build_comparison(r, n);
+    case SOp::cast:
+      return build_cast(r, n);
+    case SOp::pow:
+      return build_power(r, n);
+    default:
+      return build_operation(r, n);
   }
 }
 
@@ -274,12 +282,18 @@ Value Expressions::build_leaf(Region& r, ExprId e) {
   const LeafId id = g.pool[e].variable();
   const Leaf l = g.leaf(id);
   switch (l.what) {
-    case Leaf::What::iota: return form(l.form(), r);
-    case Leaf::What::left: return load_slot(slots[l.number], lane);
-    case Leaf::What::right: return load_slot(slots[l.number], right_lane);
-    case Leaf::What::read: break;
+    case Leaf::What::iota:
+      return form(l.form(), r);
+    case Leaf::What::left:
+      return load_slot(slots[l.number], lane);
+    case Leaf::What::right:
+      return load_slot(slots[l.number], right_lane);
+    case Leaf::What::read:
+      break;
     case Leaf::What::state:
-    case Leaf::What::argument: failed_ = true; return b.integer(0);
+    case Leaf::What::argument:
+      failed_ = true;
+      return b.integer(0);
   }
   const auto buffer = buffers_[index(l.tensor)];
   if (!buffer) {
@@ -288,8 +302,7 @@ Value Expressions::build_leaf(Region& r, ExprId e) {
   }
   const Value loaded = convert(b.load(*buffer, address(l.tensor, l.forms, r)), l.kind);
   const auto item = r.items.find(index(e));
-  const std::vector<ExprId> conditions =
-      tests(id, item == r.items.end() || item->second.tested);
+  const std::vector<ExprId> conditions = tests(id, item == r.items.end() || item->second.tested);
   if (conditions.empty()) return loaded;
   Value inside = value(r, conditions[0]);
   for (size_t k = 1; k < conditions.size(); ++k)
@@ -310,12 +323,14 @@ Value Expressions::build_comparison(Region& r, const ExprNode& n) {
 Value Expressions::build_cast(Region& r, const ExprNode& n) {
   const Value x = value(r, n.args[0]);
   switch (kind(n.format)) {
-    case Kind::boolean: return convert(x, Kind::boolean);
+    case Kind::boolean:
+      return convert(x, Kind::boolean);
     case Kind::integer: {
       const Value i = convert(x, Kind::integer);
       return n.format == Format::i64 ? i : b.round(n.format, i);
     }
-    case Kind::real: break;
+    case Kind::real:
+      break;
   }
   const Value v = convert(x, Kind::real);
   const bool exact = n.format == Format::f64 || (n.format == Format::f32 && real_ == Type::f32);
@@ -350,6 +365,10 @@ Value Expressions::build_operation(Region& r, const ExprNode& n) {
     args.push_back(convert(value(r, n.args[k]), want));
   }
   if (n.op == SOp::floor && n.kind != Kind::real) return args[0];
+  if (n.op == SOp::mul) {  // exact
+    if (g.pool.is_number(n.args[0], 1)) return args[1];
+    if (g.pool.is_number(n.args[1], 1)) return args[0];
+  }
   return b.op(*op, std::span<const Value>(args));
 }
 
@@ -364,10 +383,14 @@ Value Expressions::slot_index(const Slot& s) {
 
 Value Expressions::load_slot(const Slot& s, Value lane_index) {
   switch (s.where) {
-    case Slot::Where::var: return s.var;
-    case Slot::Where::lane: return b.at(s.array, lane_index);
-    case Slot::Where::array: return b.at(s.array, slot_index(s));
-    case Slot::Where::buffer: return b.load(s.buffer, slot_index(s));
+    case Slot::Where::var:
+      return s.var;
+    case Slot::Where::lane:
+      return b.at(s.array, lane_index);
+    case Slot::Where::array:
+      return b.at(s.array, slot_index(s));
+    case Slot::Where::buffer:
+      return b.load(s.buffer, slot_index(s));
   }
   return s.var;
 }
@@ -375,10 +398,18 @@ Value Expressions::load_slot(const Slot& s, Value lane_index) {
 void Expressions::store_slot(const Slot& s, Value v) {
   const Value x = convert(v, s.kind);
   switch (s.where) {
-    case Slot::Where::var: b.assign(s.var, x); break;
-    case Slot::Where::lane: b.set(s.array, lane, x); break;
-    case Slot::Where::array: b.set(s.array, slot_index(s), x); break;
-    case Slot::Where::buffer: b.store(s.buffer, slot_index(s), x); break;
+    case Slot::Where::var:
+      b.assign(s.var, x);
+      break;
+    case Slot::Where::lane:
+      b.set(s.array, lane, x);
+      break;
+    case Slot::Where::array:
+      b.set(s.array, slot_index(s), x);
+      break;
+    case Slot::Where::buffer:
+      b.store(s.buffer, slot_index(s), x);
+      break;
   }
 }
 

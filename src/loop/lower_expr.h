@@ -3,10 +3,11 @@
 // A kernel's loops are numbered by level from the outside in. Every coordinate has a level, and a
 // part of an expression is computed (in a `let`) at the deepest level of the leaves below it, if it
 // is used more than once or from deeper inside. A Region is the analysis of a set of roots that are
-// wanted at some place; `prepare(region, level)` writes the lets of that level once its loop is open.
+// wanted at some place; `prepare(region, level)` writes the lets of that level once its loop is
+// open.
 //
-// Reads never touch memory out of range: a guarded or gathered read, and one that is computed outside
-// the loops and conditions that keep it in range, tests its bounds and yields the fill.
+// Reads never touch memory out of range: a guarded or gathered read, and one that is computed
+// outside the loops and conditions that keep it in range, tests its bounds and yields the fill.
 #pragma once
 
 #include <functional>
@@ -35,10 +36,10 @@ struct Region {
     int level = 0;
     int user_level = 0;  // deepest level of a use
     int uses = 0;
-    int depth = 1;       // of the tree as written, lets being leaves
+    int depth = 1;  // of the tree as written, lets being leaves
     int size = 1;
-    bool bind = false;   // written as a let
-    bool tested = false; // a read that tests its bounds
+    bool bind = false;    // written as a let
+    bool tested = false;  // a read that tests its bounds
   };
   std::vector<ExprId> order;  // operands before users
   std::unordered_map<uint32_t, Item> items;
@@ -50,8 +51,8 @@ class Expressions {
  public:
   using Inline = std::function<Value(LeafId leaf, int level)>;
 
-  Expressions(Graph& graph, Builder& builder,
-              const std::vector<std::optional<BufferId>>& buffer_of, Type real_type)
+  Expressions(Graph& graph, Builder& builder, const std::vector<std::optional<BufferId>>& buffer_of,
+              Type real_type)
       : g(graph), b(builder), buffers_(buffer_of), real_(real_type) {}
 
   // Levels of coordinates, planned or open, and the values of open ones.
@@ -59,8 +60,8 @@ class Expressions {
   std::map<DimId, Value> value_of;
   std::map<DimId, std::pair<Value, Value>> inner_index;  // position and extent inside its block
   std::vector<Slot> slots;
-  Value lane, right_lane;                                // index of lane slots
-  Inline inline_read;                                    // lowers a read of an inlined definition
+  Value lane, right_lane;  // index of lane slots
+  Inline inline_read;      // lowers a read of an inlined definition
   std::function<bool(TensorId)> is_inlined;
 
   Region region(const std::vector<ExprId>& roots, int body, int state);

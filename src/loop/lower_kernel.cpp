@@ -16,11 +16,16 @@ int64_t bytes_of(Type t) { return t == Type::f64 || t == Type::i64 ? 8 : 4; }
 
 Format format_of(Type t) {
   switch (t) {
-    case Type::f64: return Format::f64;
-    case Type::f32: return Format::f32;
-    case Type::i64: return Format::i64;
-    case Type::i32: return Format::i32;
-    case Type::boolean: return Format::boolean;
+    case Type::f64:
+      return Format::f64;
+    case Type::f32:
+      return Format::f32;
+    case Type::i64:
+      return Format::i64;
+    case Type::i32:
+      return Format::i32;
+    case Type::boolean:
+      return Format::boolean;
   }
   return Format::f32;
 }
@@ -38,8 +43,13 @@ ExprId state_leaf(Graph& g, Leaf::What what, uint32_t number, Kind kind) {
 KernelLowering::KernelLowering(Graph& graph, Builder& builder, const KernelPlan& plan,
                                const std::vector<std::optional<BufferId>>& buffer_of,
                                Scratch scratch)
-    : g(graph), b(builder), plan_(plan), node_(graph[plan.node]), buffers_(buffer_of),
-      scratch_(std::move(scratch)), x(graph, builder, buffer_of, real_type()) {
+    : g(graph),
+      b(builder),
+      plan_(plan),
+      node_(graph[plan.node]),
+      buffers_(buffer_of),
+      scratch_(std::move(scratch)),
+      x(graph, builder, buffer_of, real_type()) {
   x.is_inlined = [this](TensorId t) {
     return g[t].node != NodeId::none &&
            std::any_of(plan_.inlined.begin(), plan_.inlined.end(),
@@ -54,9 +64,8 @@ Type KernelLowering::real_type() const {
   const auto is_f64 = [&](const Comprehension& n) {
     for (TensorId t : tensors_read(g, n))
       if (g[t].storage() == Format::f64) return true;
-    return std::any_of(n.targets.begin(), n.targets.end(), [&](const Target& t) {
-      return g[t.tensor].storage() == Format::f64;
-    });
+    return std::any_of(n.targets.begin(), n.targets.end(),
+                       [&](const Target& t) { return g[t.tensor].storage() == Format::f64; });
   };
   bool wide = is_f64(node_);
   for (const InlinePlan& i : plan_.inlined) wide |= is_f64(g[i.node]);
@@ -116,8 +125,7 @@ FoldNest KernelLowering::nest_of(const Comprehension& n, const std::vector<DimId
   for (size_t c = 0; c < all.size(); ++c) {
     const Fold& fold = n.folds[all[c].fold];
     const Monoid m = g[fold.monoid];
-    if (c > 0 && all[c].fold != all[c - 1].fold)
-      fold_base = f.base + static_cast<uint32_t>(c);
+    if (c > 0 && all[c].fold != all[c - 1].fold) fold_base = f.base + static_cast<uint32_t>(c);
     FoldNest::Part p;
     const uint32_t k = all[c].number;
     p.kind = m.kinds[k];
@@ -182,8 +190,7 @@ void KernelLowering::choose_storage(const FoldNest& f, const std::string& name) 
     }
     if (s.inner.empty()) continue;
     std::vector<Poly> shape;
-    for (DimId d : s.inner)
-      shape.push_back(plan_.vector == d ? Poly(plan_.block) : g.extent(d));
+    for (DimId d : s.inner) shape.push_back(plan_.vector == d ? Poly(plan_.block) : g.extent(d));
     const auto count = volume(shape).constant();
     const int64_t bytes = count ? *count * bytes_of(x.type_of(s.kind)) : 0;
     if (count && total + bytes <= private_bytes) {
@@ -221,10 +228,14 @@ void KernelLowering::declare(const FoldNest& f) {
     Value count = b.integer(1);
     for (DimId d : s.inner)
       count = b.mul(count, plan_.vector == d ? *block_size_ : b.poly(g.extent(d)));
-    b.for_("u", b.integer(0), count, [&](Value u) {
-      if (s.where == Slot::Where::array) b.set(s.array, u, identity);
-      else b.store(s.buffer, u, identity);
-    }, {.hint = Hint::vector});
+    b.for_("u", b.integer(0), count,
+           [&](Value u) {
+             if (s.where == Slot::Where::array)
+               b.set(s.array, u, identity);
+             else
+               b.store(s.buffer, u, identity);
+           },
+           {.hint = Hint::vector});
   }
 }
 
@@ -254,7 +265,8 @@ void KernelLowering::fold(FoldNest& f) {
   if (f.lanes > 0) combine_lanes(f);
 }
 
-// The innermost loop in strides of `lanes`: partial state u takes the terms lo + u, lo + u + lanes, …
+// The innermost loop in strides of `lanes`: partial state u takes the terms lo + u, lo + u + lanes,
+// …
 void KernelLowering::lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed_in,
                                 int level) {
   std::vector<Placed> placed = placed_in;
@@ -295,8 +307,8 @@ void KernelLowering::combine_lanes(FoldNest& f) {
   for (const FoldNest::Part& p : f.parts) roots.push_back(p.combine);
   for (int64_t half = f.lanes / 2; half >= 1; half /= 2) {
     Value u;
-    open_for("u", b.integer(0), b.integer(half),
-             {.hint = half > 1 ? Hint::vector : Hint::none}, &u);
+    open_for("u", b.integer(0), b.integer(half), {.hint = half > 1 ? Hint::vector : Hint::none},
+             &u);
     x.lane = u;
     x.right_lane = b.add(u, b.integer(half));
     Region r = x.region(roots, f.level, f.level + 1);
@@ -326,12 +338,13 @@ void KernelLowering::body(FoldNest& f) {
   for (size_t k = 0; k < f.parts.size(); ++k) {
     auto same = std::find_if(groups.begin(), groups.end(),
                              [&](const auto& q) { return q.first == f.parts[k].inner; });
-    if (same == groups.end()) groups.push_back({f.parts[k].inner, {k}});
-    else same->second.push_back(k);
+    if (same == groups.end())
+      groups.push_back({f.parts[k].inner, {k}});
+    else
+      same->second.push_back(k);
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const auto& p, const auto& q) {
-    return p.first.size() > q.first.size();
-  });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const auto& p, const auto& q) { return p.first.size() > q.first.size(); });
   for (const auto& [inner, parts] : groups) {
     for (size_t k = 0; k < inner.size(); ++k)
       x.level_of[inner[k]] = bottom + 2 + static_cast<int>(k);
@@ -349,104 +362,7 @@ void KernelLowering::update(FoldNest& f, Region& r, const std::vector<size_t>& p
     const Value v = x.convert(x.step(r, f.parts[k].step, f.contract), f.parts[k].kind);
     next.push_back(parts.size() > 1 ? b.let("next", v) : v);
   }
-  for (size_t k = 0; k < parts.size(); ++k)
-    x.store_slot(x.slots[f.base + parts[k]], next[k]);
-}
-
-// ---- Loops -----------------------------------------------------------------------------------
-
-std::vector<KernelLowering::Placed> KernelLowering::place(const std::vector<Guard>& guards,
-                                                          const std::vector<DimId>& loops) {
-  std::vector<Placed> result;
-  for (const Guard& guard : guards) {
-    Placed p{guard, -1, false};
-    for (DimId d : dims_of(g, guard)) {
-      const auto at = std::find(loops.begin(), loops.end(), d);
-      if (at != loops.end()) p.deepest = std::max(p.deepest, static_cast<int>(at - loops.begin()));
-    }
-    result.push_back(std::move(p));
-  }
-  return result;
-}
-
-// Bounds of loop k that the guards imply, whatever the loops inside it do: their coordinates are
-// replaced by those of their box that make the guard easiest. A guard whose deepest coordinate is
-// this one is then exact, unless it gathers through it or its coefficient is not a constant.
-KernelLowering::Bounds KernelLowering::bounds(std::vector<Placed>& placed,
-                                              const std::vector<DimId>& loops, size_t k,
-                                              int level) {
-  const DimId d = loops[k];
-  const auto position = [&](DimId other) {
-    const auto at = std::find(loops.begin(), loops.end(), other);
-    return at == loops.end() ? -1 : static_cast<int>(at - loops.begin());
-  };
-  const auto limit = [&](const Form& f, std::optional<ExprId>& lo, std::optional<ExprId>& hi) {
-    const auto c = f.coefficient(d).constant();
-    if (!c || *c == 0) return false;
-    Form rest = f - Poly(*c) * Form::coordinate(d);
-    for (const Form::Gather& x_ : f.gathers)
-      for (const Form& inner : g.leaf(x_.leaf).forms)
-        for (DimId other : dims_of(g, inner))
-          if (position(other) >= static_cast<int>(k)) return false;
-    for (const Form::Term& t : f.terms) {
-      if (position(t.dim) <= static_cast<int>(k)) continue;
-      rest = rest - t.coeff * Form::coordinate(t.dim);
-      if (t.coeff.proved_nonnegative()) rest = rest + Form(t.coeff * (g.extent(t.dim) - Poly(1)));
-      else if (!t.coeff.proved_nonpositive()) return false;
-    }
-    const ExprId quotient = *c == 1 || *c == -1
-                                ? g.iota(rest)
-                                : g.pool.make(SOp::div, g.iota(rest), g.pool.integer(std::abs(*c)));
-    if (*c > 0) {
-      const ExprId least = g.make(SOp::neg, quotient);
-      lo = lo ? g.pool.make(SOp::max, *lo, least) : least;
-    } else {
-      const ExprId past = g.make(SOp::add, quotient, g.pool.integer(1));
-      hi = hi ? g.pool.make(SOp::min, *hi, past) : past;
-    }
-    return true;
-  };
-  std::optional<ExprId> lo, hi;
-  for (Placed& p : placed) {
-    if (p.guard.what == Guard::What::data || p.deepest < static_cast<int>(k)) continue;
-    bool all = limit(p.guard.form, lo, hi);
-    if (p.guard.what == Guard::What::zero) all &= limit(Poly(-1) * p.guard.form, lo, hi);
-    if (p.deepest == static_cast<int>(k)) p.exact = all;
-  }
-  Bounds result{b.integer(0), b.poly(g.extent(d)), !lo && !hi};
-  const ExprId zero = g.pool.integer(0), extent = g.iota(Form(g.extent(d)));
-  if (lo) result.lo = b.let("lo", x.eval(g.pool.make(SOp::max, *lo, zero), level));
-  if (hi) result.hi = b.let("hi", x.eval(g.pool.make(SOp::min, *hi, extent), level));
-  return result;
-}
-
-// Opens an `if` for each guard decided at this position that no bound expresses.
-int KernelLowering::open_conditions(const std::vector<Placed>& placed, int position, int level) {
-  int opened = 0;
-  for (const Placed& p : placed) {
-    if (p.deepest != position || p.exact) continue;
-    open_if(x.eval(condition_of(g, p.guard), level));
-    ++opened;
-  }
-  return opened;
-}
-
-void KernelLowering::inner_loops(const std::vector<DimId>& inner, int level, Region& r,
-                                 const std::function<void()>& inside) {
-  x.prepare(r, level);
-  for (size_t k = 0; k < inner.size(); ++k) {
-    const DimId d = inner[k];
-    const bool blocked = plan_.vector == d;
-    const Value size = blocked ? *block_size_ : b.poly(g.extent(d));
-    Value var;
-    open_for(g[d].name, b.integer(0), size,
-             {.hint = k + 1 == inner.size() ? Hint::vector : Hint::none}, &var);
-    x.inner_index[d] = {var, size};
-    x.value_of[d] = blocked ? b.add(*block_start_, var) : var;
-    x.prepare(r, level + 1 + static_cast<int>(k));
-  }
-  inside();
-  close(static_cast<int>(inner.size()));
+  for (size_t k = 0; k < parts.size(); ++k) x.store_slot(x.slots[f.base + parts[k]], next[k]);
 }
 
 // ---- Kernels ---------------------------------------------------------------------------------
@@ -537,10 +453,12 @@ void KernelLowering::store_targets() {
     std::vector<DimId> inner;
     for (DimId d : inner_)
       if (contains(node_.targets[k].points, d)) inner.push_back(d);
-    auto same = std::find_if(groups.begin(), groups.end(),
-                             [&](const auto& q) { return q.first == inner; });
-    if (same == groups.end()) groups.push_back({inner, {k}});
-    else same->second.push_back(k);
+    auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& q) { return q.first == inner; });
+    if (same == groups.end())
+      groups.push_back({inner, {k}});
+    else
+      same->second.push_back(k);
   }
   for (DimId d : inner_) x.level_of[d] = outer_count_ + 2;
   x.prepare(stores_, outer_count_ + 1);
@@ -593,8 +511,7 @@ KernelLowering::Gate KernelLowering::gate_of(const Target& t, TensorId old) {
            g.leaf(m.variable()).tensor == old;
   };
   if (is_old(n.args[2])) return {n.args[1], guards_from(g, n.args[0])};
-  if (is_old(n.args[1]))
-    return {n.args[2], guards_from(g, g.make(SOp::logical_not, n.args[0]))};
+  if (is_old(n.args[1])) return {n.args[2], guards_from(g, g.make(SOp::logical_not, n.args[0]))};
   return {};
 }
 
@@ -602,8 +519,9 @@ KernelLowering::Gate KernelLowering::gate_of(const Target& t, TensorId old) {
 Value KernelLowering::inline_read(LeafId id, int level) {
   const Leaf l = g.leaf(id);
   Comprehension n = g[g[l.tensor].node];
-  const auto planned = std::find_if(plan_.inlined.begin(), plan_.inlined.end(),
-                                    [&](const InlinePlan& i) { return i.node == g[l.tensor].node; });
+  const auto planned =
+      std::find_if(plan_.inlined.begin(), plan_.inlined.end(),
+                   [&](const InlinePlan& i) { return i.node == g[l.tensor].node; });
   std::map<DimId, Form> image;
   for (size_t a = 0; a < l.forms.size(); ++a) image[n.targets[0].points[a]] = l.forms[a];
   for (DimId& d : n.reduce) {

@@ -30,8 +30,7 @@ struct FoldNest {
 class KernelLowering {
  public:
   // Makes a workspace row of accumulators: name, extents, format.
-  using Scratch =
-      std::function<BufferId(const std::string&, const std::vector<Poly>&, Format)>;
+  using Scratch = std::function<BufferId(const std::string&, const std::vector<Poly>&, Format)>;
 
   KernelLowering(Graph& graph, Builder& builder, const KernelPlan& plan,
                  const std::vector<std::optional<BufferId>>& buffer_of, Scratch scratch);

@@ -163,7 +163,7 @@ Result<std::shared_ptr<Library>> build(const Compiler& compiler, const std::stri
                  "set TMPDIR to a writable directory", Exit::no_device);
   }
   const std::string text = dir.path() + "/program.c", object = dir.path() + "/program.so";
-  if (!write_file(text, source)) {
+  if (!write_new_file(text, source)) {
     return error("E0902", fmt::format("`{}` cannot be written: {}", text, std::strerror(errno)),
                  "free some space there, raise the file size limit, or set TMPDIR",
                  Exit::no_device);

@@ -100,7 +100,7 @@ CacheInfo visit_entries(const std::string& dir, Visit visit) {
 
 }  // namespace
 
-bool write_file(const std::string& file, std::string_view content) {
+bool write_new_file(const std::string& file, std::string_view content) {
   const HoldSizeSignal hold;
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return false;
@@ -137,7 +137,7 @@ Result<std::string> ObjectCache::insert(const Hash128& key, const std::string& o
   static std::atomic<uint64_t> serial = 0;
   const std::string partial =
       fmt::format("{}/{}.{}.{}.partial", dir_, key.hex(), getpid(), serial++);
-  if (!write_file(partial, *content + seal(*content))) return give_up(std::strerror(errno));
+  if (!write_new_file(partial, *content + seal(*content))) return give_up(std::strerror(errno));
   if (rename(partial.c_str(), file(key).c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     unlink(partial.c_str());

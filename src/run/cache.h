@@ -40,6 +40,6 @@ CacheInfo cache_clear(const std::string& dir);
 
 // Writes a file at once; false if it cannot be written whole (errno says why). A file size limit is
 // an error like a full disk: its signal is held back.
-bool write_file(const std::string& file, std::string_view content);
+bool write_new_file(const std::string& file, std::string_view content);
 
 }  // namespace tang

@@ -54,8 +54,8 @@ Result<ProgramMemory> ProgramMemory::make(const LoopProgram& program,
     }
   }
   if (total > memory_limit())
-    return tl::unexpected(out_of_memory(
-        fmt::format("this program, {} most of all,", largest), fmt::format("{} bytes", total)));
+    return tl::unexpected(out_of_memory(fmt::format("this program, {} most of all,", largest),
+                                        fmt::format("{} bytes", total)));
   ProgramMemory m;
   m.arrays_.assign(program.buffers.size(), nullptr);
   m.poisoned_.assign(program.buffers.size(), false);
@@ -95,7 +95,8 @@ int ProgramMemory::poison_byte(Format format) { return kind(format) == Kind::rea
 void ProgramMemory::poison() {
   for (size_t k = 0; k < arrays_.size(); ++k)
     if (poisoned_[k] && arrays_[k]->data.size() > 0)
-      std::memset(arrays_[k]->data.data(), poison_byte(arrays_[k]->format), arrays_[k]->data.size());
+      std::memset(arrays_[k]->data.data(), poison_byte(arrays_[k]->format),
+                  arrays_[k]->data.size());
 }
 
 int64_t ProgramMemory::unwritten(BufferId id) const {

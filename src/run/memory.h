@@ -19,9 +19,9 @@ class ProgramMemory {
  public:
   enum class Workspace : uint8_t { joined, separate };
 
-  // `inputs` in program order; `joined_bytes` is Executable::workspace_bytes, ignored when separate.
-  // Errors: E0903 (exit 5) naming the bytes, before anything is allocated if the total exceeds the
-  // memory of the machine.
+  // `inputs` in program order; `joined_bytes` is Executable::workspace_bytes, ignored when
+  // separate. Errors: E0903 (exit 5) naming the bytes, before anything is allocated if the total
+  // exceeds the memory of the machine.
   static Result<ProgramMemory> make(const LoopProgram& program, std::span<const int64_t> symbols,
                                     const std::vector<Array*>& inputs, Workspace workspace,
                                     int64_t joined_bytes);
@@ -43,8 +43,8 @@ class ProgramMemory {
  private:
   static int poison_byte(Format format);
 
-  std::map<uint32_t, Array> owned_;     // by BufferId
-  std::vector<Array*> arrays_;          // by BufferId; null where there is none
+  std::map<uint32_t, Array> owned_;  // by BufferId
+  std::vector<Array*> arrays_;       // by BufferId; null where there is none
   std::vector<bool> poisoned_;
   Buffer block_;
   void* workspace_ = nullptr;

@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "schedule/schedule.h"
 

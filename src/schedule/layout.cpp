@@ -80,9 +80,8 @@ void place_outputs(const Graph& g, Schedule& s) {
   for (const Output& o : g.outputs) {
     OutputPlan p{o.tensor, o.into, Place::own};
     if (o.into != TensorId::none) {
-      const auto k = std::find_if(s.kernels.begin(), s.kernels.end(), [&](const KernelPlan& x) {
-        return x.node == g[o.tensor].node;
-      });
+      const auto k = std::find_if(s.kernels.begin(), s.kernels.end(),
+                                  [&](const KernelPlan& x) { return x.node == g[o.tensor].node; });
       const bool possible = k != s.kernels.end() && !g.is_output(o.into) &&
                             reads_own_element(g, *k, o.tensor, o.into);
       p.place = possible ? Place::in_place : Place::copied;
@@ -90,9 +89,8 @@ void place_outputs(const Graph& g, Schedule& s) {
     s.outputs.push_back(p);
   }
   while (!order_kernels(g, s)) {
-    const auto last = std::find_if(s.outputs.rbegin(), s.outputs.rend(), [](const OutputPlan& o) {
-      return o.place == Place::in_place;
-    });
+    const auto last = std::find_if(s.outputs.rbegin(), s.outputs.rend(),
+                                   [](const OutputPlan& o) { return o.place == Place::in_place; });
     if (last == s.outputs.rend()) return;  // reads are acyclic, so this order always exists
     last->place = Place::copied;
   }

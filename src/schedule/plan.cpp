@@ -22,6 +22,14 @@ double size_of(const Graph& g, const Poly& p, const PlanOptions& options) {
   return total;
 }
 
+// True if no unbound parameter occurs.
+bool is_known(const Graph& g, const Poly& p) {
+  for (const Poly::Term& t : p.terms())
+    for (ParamId id : t.params)
+      if (!g[id].bound) return false;
+  return true;
+}
+
 double volume_of(const Graph& g, const std::vector<DimId>& dims, const PlanOptions& options) {
   double v = 1;
   for (DimId d : dims) v *= size_of(g, g.extent(d), options);
@@ -58,7 +66,8 @@ class Planner {
     find_needed();
     for (NodeId id : order_)
       if (const char* why = unsupported(g, g[id]))
-        return error("E0590", fmt::format("`{}`: {} not built yet", name_of(g, g[id]), why));
+        return error(g[id].gradient ? "E0690" : "E0590",
+                     fmt::format("`{}`: {} not built yet", name_of(g, g[id]), why));
     if (options.inline_contractions) choose_inlined();
     Schedule s;
     for (NodeId id : order_)
@@ -143,9 +152,7 @@ class Planner {
     }
     const bool required = bytes_of(g, t, options) > largest;
     bool known = true;
-    for (DimId d : n.reduce)
-      for (const Poly::Term& term : g.extent(d).terms())
-        for (ParamId p : term.params) known &= g[p].bound.has_value();
+    for (DimId d : n.reduce) known &= is_known(g, g.extent(d));
     const double terms = volume_of(g, n.reduce, options);
     if (known ? terms > static_cast<double>(options.longest_inline) : !required) return false;
     ratio /= std::max(1.0, volume_of(g, n.points, options));
@@ -216,11 +223,12 @@ class Planner {
                        [&](const Fold& f) { return g[f.monoid].commutative; });
   }
 
-  // 16 lanes for long loops, 8 for shorter ones, none for very short ones.
+  // As many lanes as leave each at least two terms, halved down to 8; none for very short loops.
   int64_t lanes_for(DimId d) const {
     const auto extent = g.extent(d).constant();
-    if (!extent || *extent >= 2 * options.lanes) return options.lanes;
-    return *extent >= options.lanes ? options.lanes / 2 : 0;
+    int64_t lanes = options.lanes;
+    while (extent && lanes >= 8 && *extent < 2 * lanes) lanes /= 2;
+    return lanes >= 8 ? lanes : 0;
   }
 
   bool data_guarded(const Node& n, DimId d) const {
@@ -242,8 +250,8 @@ class Planner {
   void shape_loop(const Node& n, KernelPlan& k) const {
     const DimId last = n.reduce.back();
     const std::vector<LeafId> reads = plain_reads(n, false), nested = plain_reads(n, true);
-    const bool contiguous = std::all_of(reads.begin(), reads.end(),
-                                        [&](LeafId l) { return motion(l, last) < 2; });
+    const bool contiguous =
+        std::all_of(reads.begin(), reads.end(), [&](LeafId l) { return motion(l, last) < 2; });
     const bool can_stride =
         commutes(n) && lanes_for(last) > 0 && !mentioned(nested, last) && !data_guarded(n, last);
     if (contiguous && can_stride) {

@@ -3,17 +3,19 @@
 // A schedule is plain data. `plan` decides; `lower` (loop/lower.h) obeys and decides nothing. Every
 // field is licensed by a law, so a schedule never changes what a program means:
 //
-//   inlined   short contractions recomputed inside the kernel instead of stored (5.9, 11.10): purity
-//   outer     points looped outside the reduce loops: outputs are independent
-//   inner     points looped inside the reduce loops, because some state component does not vary along
+//   inlined   short contractions recomputed inside the kernel instead of stored (5.9, 11.10):
+//   purity outer     points looped outside the reduce loops: outputs are independent inner points
+//   looped inside the reduce loops, because some state component does not vary along
 //             them and is computed once for all (attention's value columns): point-invariance
-//   vector    a point run in blocks of `block` inside the reduce loops, so its reads have unit stride
-//   lanes     partial states that stride the innermost reduce loop and are combined at the end in a
+//   vector    a point run in blocks of `block` inside the reduce loops, so its reads have unit
+//   stride lanes     partial states that stride the innermost reduce loop and are combined at the
+//   end in a
 //             fixed tree: associativity and commutativity
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
-//   o[h, i, e] = online[j](s_1[h, i, j], v[h, j, e])   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])
-//     kernel o: inlined s_1 (16 lanes) · outer h i · inner e
+//   o[h, i, e] = online[j](s_1[h, i, j], v[h, j, e])   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j,
+//   d])
+//     kernel o: inlined s_1 (32 lanes) · outer h i · inner e
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -29,13 +31,13 @@ struct InlinePlan {
 
 struct KernelPlan {
   NodeId node = NodeId::none;
-  std::string name;                  // of the first target
+  std::string name;  // of the first target
   std::vector<InlinePlan> inlined;
   std::vector<DimId> outer;
   std::vector<DimId> inner;
   std::optional<DimId> vector;
   int64_t block = 0;
-  int64_t lanes = 0;                 // 0: the innermost reduce loop is sequential
+  int64_t lanes = 0;  // 0: the innermost reduce loop is sequential
   bool contract = true;
 };
 
@@ -51,27 +53,27 @@ struct OutputPlan {
 };
 
 struct Schedule {
-  std::vector<KernelPlan> kernels;   // in launch order
-  std::vector<OutputPlan> outputs;   // in program order
+  std::vector<KernelPlan> kernels;  // in launch order
+  std::vector<OutputPlan> outputs;  // in program order
 };
 
 struct PlanOptions {
-  bool inline_contractions = true;   // false: every definition is a kernel, as written
-  bool vectorise = true;             // false: plain loops in declared order
-  bool contract = true;              // false under --math ieee
-  int64_t block = 64;                // elements of a vector block
-  int64_t lanes = 16;
-  int64_t unknown_extent = 4096;     // what an unbound parameter counts as
-  int64_t longest_inline = 1024;     // terms of an inlined contraction
-  int64_t largest_ratio = 2;         // recomputation allowed by choice
+  bool inline_contractions = true;  // false: every definition is a kernel, as written
+  bool vectorise = true;            // false: plain loops in declared order
+  bool contract = true;             // false under --math ieee
+  int64_t block = 64;               // elements of a vector block
+  int64_t lanes = 32;               // a power of two; fewer wait on the accumulator's latency
+  int64_t unknown_extent = 4096;    // what an unbound parameter counts as
+  int64_t longest_inline = 1024;    // terms of an inlined contraction
+  int64_t largest_ratio = 2;        // recomputation allowed by choice
 };
 
-// Plans the definitions the outputs need. E0590 names a construct that has no lowering yet.
+// Plans the definitions the outputs need. E0590 (E0690: a gradient) names a construct that has no lowering yet.
 Result<Schedule> plan(const Graph& g, const PlanOptions& options = {});
 
 // The plan as data: {"points":[…],"reduce":[…],"inlined":[…],"vector":…,…}, names instead of ids.
 nlohmann::json to_json(const Graph& g, const KernelPlan& plan);
-// One line: "points h i e · reduce j · inside e · s_1 recomputed (16 lanes)".
+// One line: "points h i e · reduce j · inside e · s_1 recomputed (32 lanes)".
 std::string describe(const Graph& g, const KernelPlan& plan);
 
 }  // namespace tang

@@ -37,31 +37,41 @@ Mentions mentions(const Graph& g, ExprId e) {
   return m;
 }
 
-// Dims each component of one fold depends on: a fixed point over what its combine mentions.
-std::vector<std::set<DimId>> fold_dims(const Graph& g, const Fold& fold) {
+bool has_read(const Graph& g, ExprId e) {
+  const std::vector<LeafId> leaves = leaves_of(g, e);
+  return std::any_of(leaves.begin(), leaves.end(),
+                     [&](LeafId l) { return g.leaf(l).what == Leaf::What::read; });
+}
+
+struct Reach {
+  std::set<DimId> dims;
+  bool reads = false;
+};
+
+// What each component of one fold depends on: a fixed point over what its combine mentions.
+std::vector<Reach> reach_of(const Graph& g, const Fold& fold) {
   const Monoid& m = g[fold.monoid];
-  std::vector<std::set<DimId>> dims(m.kinds.size());
+  std::vector<Reach> all(m.kinds.size());
   for (size_t k = 0; k < m.lift.size(); ++k)
-    for (uint32_t a : mentions(g, m.lift[k]).arguments)
-      if (a < fold.args.size())
-        for (DimId d : dims_of(g, fold.args[a])) dims[k].insert(d);
+    for (uint32_t a : mentions(g, m.lift[k]).arguments) {
+      if (a >= fold.args.size()) continue;
+      for (DimId d : dims_of(g, fold.args[a])) all[k].dims.insert(d);
+      all[k].reads |= has_read(g, fold.args[a]);
+    }
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t k = 0; k < m.combine.size(); ++k)
       for (uint32_t other : mentions(g, m.combine[k]).states) {
-        const size_t before = dims[k].size();
-        dims[k].insert(dims[other].begin(), dims[other].end());
-        changed |= dims[k].size() != before;
+        const size_t before = all[k].dims.size();
+        all[k].dims.insert(all[other].dims.begin(), all[other].dims.end());
+        changed |= all[k].dims.size() != before || (all[other].reads && !all[k].reads);
+        all[k].reads |= all[other].reads;
       }
   }
-  return dims;
+  return all;
 }
 
 }  // namespace
-
-bool contains(const std::vector<DimId>& dims, DimId d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 std::vector<DimId> dims_of(const Graph& g, const Form& form) {
   std::set<DimId> out;
@@ -80,10 +90,10 @@ std::vector<Component> components(const Graph& g, const Node& n) {
     for (DimId d : dims_of(g, guard)) guarded.insert(d);
   std::vector<Component> result;
   for (size_t f = 0; f < n.folds.size(); ++f) {
-    std::vector<std::set<DimId>> dims = fold_dims(g, n.folds[f]);
-    for (size_t k = 0; k < dims.size(); ++k) {
-      dims[k].insert(guarded.begin(), guarded.end());
-      result.push_back({f, static_cast<uint32_t>(k), points_among(n, dims[k])});
+    std::vector<Reach> all = reach_of(g, n.folds[f]);
+    for (size_t k = 0; k < all.size(); ++k) {
+      all[k].dims.insert(guarded.begin(), guarded.end());
+      result.push_back({f, static_cast<uint32_t>(k), points_among(n, all[k].dims), all[k].reads});
     }
   }
   return result;
@@ -93,7 +103,7 @@ std::vector<DimId> invariant_points(const Node& n, const std::vector<Component>&
   std::vector<DimId> result;
   for (DimId p : n.points)
     if (std::any_of(all.begin(), all.end(),
-                    [p](const Component& c) { return !contains(c.varies, p); }))
+                    [p](const Component& c) { return c.reads && !contains(c.varies, p); }))
       result.push_back(p);
   return result;
 }

@@ -1,24 +1,28 @@
-// What a fold's state depends on, read off its expressions (algebra.md section 4, point-invariance).
+// What a fold's state depends on, read off its expressions (algebra.md section 4,
+// point-invariance).
 //
 // The components of a node's folds are numbered across the folds, as their states lie in memory. A
-// component varies along a point when its lift, or a component its combine mentions, or a guard does.
-// Names of monoids play no part.
+// component varies along a point when its lift, or a component its combine mentions, or a guard
+// does. Names of monoids play no part.
 #pragma once
 
 #include "ir/graph.h"
+#include "rewrite/edit.h"  // contains
 
 namespace tang {
 
 struct Component {
   size_t fold = 0;
-  uint32_t number = 0;          // within the fold's monoid
-  std::vector<DimId> varies;    // points of the node, in the node's order
+  uint32_t number = 0;        // within the fold's monoid
+  std::vector<DimId> varies;  // points of the node, in the node's order
+  bool reads = false;         // some read reaches it; a count of terms reads nothing
 };
 
 // Components of all folds of a node, in order.
 std::vector<Component> components(const Graph& g, const Node& n);
 
-// Points along which some component is invariant: they are looped inside the reduce loops.
+// Points along which some component is invariant: they are looped inside the reduce loops. A
+// component that reads nothing is not worth sharing and does not count.
 std::vector<DimId> invariant_points(const Node& n, const std::vector<Component>& all);
 
 // Coordinates a guard mentions, through gathers and conditions too, ascending.
@@ -30,7 +34,5 @@ Form address(const std::vector<Poly>& shape, const std::vector<Form>& forms);
 
 // Product of extents.
 Poly volume(const std::vector<Poly>& shape);
-
-bool contains(const std::vector<DimId>& dims, DimId d);
 
 }  // namespace tang

@@ -83,8 +83,10 @@ class Checker {
     if (result_.fault) return;
     const std::vector<int64_t> shape = bound_shape(v.graph, t);
     std::string at = v.graph[t].name;
-    if (!shape.empty()) at += fmt::format("[{}]", coordinates_text(shape, std::max<int64_t>(0, c.worst)));
-    result_.fault = Fault{kernel, v.graph[t].name, std::move(at), c, tolerance, memory_.unwritten(id)};
+    if (!shape.empty())
+      at += fmt::format("[{}]", coordinates_text(shape, std::max<int64_t>(0, c.worst)));
+    result_.fault =
+        Fault{kernel, v.graph[t].name, std::move(at), c, tolerance, memory_.unwritten(id)};
   }
 
   const Variant& v;

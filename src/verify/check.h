@@ -1,10 +1,10 @@
 // `tang check`: does a device compute what the program says?
 //
-// Both the naive and the derived program run kernel by kernel from the same inputs, with outputs and
-// workspace poisoned. Each kernel's targets are compared with the f64 oracle's evaluation of its
-// definition from the operands the device itself computed, so the first kernel that differs is the
-// one at fault, however errors spread afterwards. Program outputs are then compared with the oracle
-// of the naive graph: that catches a wrong derivation, which no single kernel shows.
+// Both the naive and the derived program run kernel by kernel from the same inputs, with outputs
+// and workspace poisoned. Each kernel's targets are compared with the f64 oracle's evaluation of
+// its definition from the operands the device itself computed, so the first kernel that differs is
+// the one at fault, however errors spread afterwards. Program outputs are then compared with the
+// oracle of the naive graph: that catches a wrong derivation, which no single kernel shows.
 #pragma once
 
 #include <functional>
@@ -25,18 +25,18 @@ struct KernelCheck {
 
 // The first thing found wrong with a program.
 struct Fault {
-  std::string kernel;       // empty: every kernel is right, but a program output is not
+  std::string kernel;  // empty: every kernel is right, but a program output is not
   std::string tensor;
-  std::string at;           // "o[3, 17, 0]"
+  std::string at;  // "o[3, 17, 0]"
   Comparison comparison;
   double tolerance = 0;
-  int64_t unwritten = 0;    // elements no kernel wrote; -1 if that cannot be told
+  int64_t unwritten = 0;  // elements no kernel wrote; -1 if that cannot be told
 };
 
 struct ProgramCheck {
   std::vector<KernelCheck> kernels;
-  double error = 0;         // the largest of kernels and outputs
-  double tolerance = 0;     // of the outputs
+  double error = 0;      // the largest of kernels and outputs
+  double tolerance = 0;  // of the outputs
   std::optional<Fault> fault;
 
   bool ok() const { return !fault; }
@@ -44,7 +44,7 @@ struct ProgramCheck {
 };
 
 struct CheckOptions {
-  std::optional<double> tolerance;   // otherwise by format
+  std::optional<double> tolerance;  // otherwise by format
   OracleOptions oracle;
 };
 
@@ -66,8 +66,8 @@ Result<ProgramCheck> check_oracle(const Variant& v, const std::vector<Array*>& i
 // with a counterexample; E0418 a `sorted` tensor is not.
 Result<void> check_promises(const Graph& g, const Given& inputs, uint64_t seed);
 
-// The tolerance of comparing a definition: that of the coarsest format its value passes through, which
-// is its own, those of its casts, and those of definitions recomputed inside its kernel.
+// The tolerance of comparing a definition: that of the coarsest format its value passes through,
+// which is its own, those of its casts, and those of definitions recomputed inside its kernel.
 double tolerance_of(const Graph& g, const KernelPlan& k);
 // That of comparing a program's outputs: the coarsest of all its definitions.
 double tolerance_of(const Graph& g);

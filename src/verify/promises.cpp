@@ -16,10 +16,10 @@ Result<void> check_monoids(const Graph& g, uint64_t seed) {
     for (const Fold& f : g[id].folds) {
       if (g[f.monoid].builtin || !tested.insert(f.monoid).second) continue;
       if (const auto counter = monoid_counterexample(g, f.monoid, seed)) {
-        Diagnostic d = error("E0508", fmt::format("monoid `{}` breaks a law: {}", g[f.monoid].name,
-                                                  *counter),
-                             "repair `identity` or `combine`, or leave out `commutative`",
-                             Exit::wrong_result).value();
+        Diagnostic d =
+            error("E0508", fmt::format("monoid `{}` breaks a law: {}", g[f.monoid].name, *counter),
+                  "repair `identity` or `combine`, or leave out `commutative`", Exit::wrong_result)
+                .value();
         d.where = g[id].where;
         return tl::unexpected(std::move(d));
       }
@@ -48,7 +48,8 @@ Result<void> check_sorted(const Graph& g, TensorId t, const Given& inputs) {
             fmt::format("`sorted {}` does not hold: `{}[{}]` is {}, after {}", g[t].name, g[t].name,
                         coordinates_text(v.shape, k), v.at(k).as_real(), v.at(k - 1).as_real()),
             "give values that do not decrease along the last axis, or leave out `sorted`",
-            Exit::wrong_result).value();
+            Exit::wrong_result)
+          .value();
   d.where = g[t].where;
   return tl::unexpected(std::move(d));
 }

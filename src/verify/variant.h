@@ -9,11 +9,11 @@
 namespace tang {
 
 struct Variant {
-  Graph graph;                                       // after the softmax reading
+  Graph graph;  // after the softmax reading
   Schedule schedule;
   Lowered lowered;
   std::vector<std::optional<loop::BufferId>> buffer_of;  // by TensorId: where its value lies
-  std::vector<loop::BufferId> outputs;               // in program order
+  std::vector<loop::BufferId> outputs;                   // in program order
 
   const LoopProgram& program() const { return lowered.program; }
 };

@@ -34,10 +34,11 @@ namespace {
 struct Side {
   std::span<const Poly> shape;
   std::vector<std::vector<size_t>>& axes;
-  size_t next = 0;       // axes not yet finished
-  Poly left = Poly(1);   // what remains of axis `next`
+  size_t next = 0;      // axes not yet finished
+  Poly left = Poly(1);  // what remains of axis `next`
 
-  Side(std::span<const Poly> s, std::vector<std::vector<size_t>>& a) : shape(s), axes(a), next(s.size()) {
+  Side(std::span<const Poly> s, std::vector<std::vector<size_t>>& a)
+      : shape(s), axes(a), next(s.size()) {
     axes.assign(s.size(), {});
     advance();
   }

@@ -18,7 +18,8 @@ std::vector<double> wild_point(std::mt19937_64& random) {
 // Every intermediate value, so that "defined and finite" can be asked of all of them.
 bool defined_everywhere(const ExprPool& p, ExprId e, const std::vector<double>& x) {
   for (ExprId id : p.reachable(e))
-    if (p[id].kind == Kind::real && p[id].op != Op::constant && !std::isfinite(evaluate_at(p, id, x)))
+    if (p[id].kind == Kind::real && p[id].op != Op::constant &&
+        !std::isfinite(evaluate_at(p, id, x)))
       return false;
   return true;
 }
@@ -63,7 +64,7 @@ RC_GTEST_PROP(Simplify, IsIdempotent, (uint64_t seed)) {
 // operation over operands that make it fire.
 class RuleOperands {
  public:
-  RuleOperands(ExprPool& pool, uint64_t seed) : p(pool), make(pool, seed), random(seed ^ 0x5bd1e995) {}
+  RuleOperands(ExprPool& pool, uint64_t seed) : p(pool), random(seed ^ 0x5bd1e995) {}
 
   ExprId operand(const ScalarRule& rule, size_t k, std::optional<ExprId> same) {
     const bool condition = info(rule.op).rule == KindRule::boolean
@@ -78,33 +79,43 @@ class RuleOperands {
  private:
   ExprId boolean() {
     switch (random() % 4) {
-      case 0: return p.boolean(random() % 2);
-      case 1: return p.make(Op::logical_not, p.make(Op::lt, p.var(0, Kind::real), p.var(1, Kind::real)));
-      default: return p.make(Op::lt, p.var(0, Kind::real), p.var(1, Kind::real));
+      case 0:
+        return p.boolean(random() % 2);
+      case 1:
+        return p.make(Op::logical_not, p.make(Op::lt, p.var(0, Kind::real), p.var(1, Kind::real)));
+      default:
+        return p.make(Op::lt, p.var(0, Kind::real), p.var(1, Kind::real));
     }
   }
 
   ExprId real() {
     static constexpr double numbers[] = {0.0, -0.0, 1.0, -1.0, 2.0, 3.0, -infinity, infinity};
-    static constexpr Op unary[] = {Op::neg, Op::recip, Op::sqrt, Op::exp, Op::log, Op::abs, Op::relu};
+    static constexpr Op unary[] = {Op::neg, Op::recip, Op::sqrt, Op::exp,
+                                   Op::log, Op::abs,   Op::relu};
     const ExprId x = p.var(static_cast<uint32_t>(random() % 3), Kind::real);
     const ExprId y = p.var(static_cast<uint32_t>(random() % 3), Kind::real);
     switch (random() % 9) {
       case 0:
-      case 1: return p.real(numbers[random() % std::size(numbers)]);
-      case 2: return p.make(unary[random() % std::size(unary)], x);
-      case 3: return p.make(Op::mul, x, x);
-      case 4: return p.make(Op::sub, x, y);
-      case 5: return p.make(Op::mul, x, p.real(numbers[2 + random() % 4]));
+      case 1:
+        return p.real(numbers[random() % std::size(numbers)]);
+      case 2:
+        return p.make(unary[random() % std::size(unary)], x);
+      case 3:
+        return p.make(Op::mul, x, x);
+      case 4:
+        return p.make(Op::sub, x, y);
+      case 5:
+        return p.make(Op::mul, x, p.real(numbers[2 + random() % 4]));
       case 6:
         return p.make(Op::select, p.make(Op::lt, p.var(0, Kind::real), p.var(1, Kind::real)), x, y);
-      case 7: return p.cast(random() % 2 ? Format::f16 : Format::f32, x);
-      default: return x;
+      case 7:
+        return p.cast(random() % 2 ? Format::f16 : Format::f32, x);
+      default:
+        return x;
     }
   }
 
   ExprPool& p;
-  ExprGenerator make;
   std::mt19937_64 random;
 };
 
@@ -117,7 +128,8 @@ std::optional<ExprId> left_side(ExprPool& p, const ScalarRule& rule, uint64_t se
     n.args[k] = operands.operand(rule, k, first);
     first = rule.op == Op::select && k == 0 ? std::nullopt : std::optional(n.args[k]);
   }
-  if (rule.op == Op::cast) n.format = seed % 3 == 0 ? Format::f64 : seed % 3 == 1 ? Format::f16 : Format::f32;
+  if (rule.op == Op::cast)
+    n.format = seed % 3 == 0 ? Format::f64 : seed % 3 == 1 ? Format::f16 : Format::f32;
   return rebuild(p, n);
 }
 
@@ -151,8 +163,8 @@ TEST(Rules, EachHoldsAlone) {
           for (double& v : x) v = std::clamp(v, -20.0, 20.0);
         const double l = evaluate_at(p, left, x), r = evaluate_at(p, right, x);
         EXPECT_TRUE(agrees(rule.rule_class, l, r))
-            << rule.name << " (" << rule.equation << "): " << l << " became " << r << " at " << x[0] << " "
-            << x[1] << " " << x[2] << " seed " << seed;
+            << rule.name << " (" << rule.equation << "): " << l << " became " << r << " at " << x[0]
+            << " " << x[1] << " " << x[2] << " seed " << seed;
       }
     }
     EXPECT_GE(fired, 10) << rule.name << " did not fire";
@@ -167,7 +179,8 @@ RC_GTEST_PROP(Canon, IgnoresOrder, (uint64_t seed)) {
   std::vector<ExprId> terms;
   for (int k = 0; k < 5; ++k) {
     const ExprId a = p.var(static_cast<uint32_t>(random() % 3), Kind::real);
-    const ExprId b = p.make(random() % 2 ? Op::exp : Op::sin, p.var(static_cast<uint32_t>(random() % 3), Kind::real));
+    const ExprId b = p.make(random() % 2 ? Op::exp : Op::sin,
+                            p.var(static_cast<uint32_t>(random() % 3), Kind::real));
     terms.push_back(random() % 2 ? p.make(Op::mul, a, b) : b);
   }
   const auto fold = [&](Op op) {
@@ -213,6 +226,13 @@ RC_GTEST_PROP(Canon, KeepsTheValue, (uint64_t seed)) {
   }
 }
 
+// sqrt has no derivative at 0.
+bool at_domain_edge(const ExprPool& p, ExprId e, const std::vector<double>& x) {
+  for (ExprId id : p.reachable(e))
+    if (p[id].op == Op::sqrt && evaluate_at(p, id, x) == 0) return true;
+  return false;
+}
+
 // Law 3: the derivative is the limit of differences, away from kinks. Both step sizes must agree
 // with each other before they are taken as the truth.
 RC_GTEST_PROP(Diff, IsTheCentralDifference, (uint64_t seed)) {
@@ -232,6 +252,7 @@ RC_GTEST_PROP(Diff, IsTheCentralDifference, (uint64_t seed)) {
     const double coarse = difference(2e-4), fine = difference(1e-4);
     const double want = (4 * fine - coarse) / 3, got = evaluate_at(p, d, x);
     const double scale = std::max({1.0, std::abs(want), std::abs(evaluate_at(p, e, x))});
+    if (at_domain_edge(p, e, x)) continue;
     if (!std::isfinite(want) || std::abs(coarse - fine) > 1e-6 * scale || scale > 1e4) continue;
     RC_ASSERT(std::abs(got - want) <= 1e-5 * scale);
   }
@@ -306,7 +327,8 @@ RC_GTEST_PROP(Range, IsSound, (uint64_t seed)) {
     for (const ScalarRange& in : inputs)
       x.push_back(in.minus_infinity && make.engine()() % 3 == 0
                       ? -infinity
-                      : std::uniform_real_distribution<double>(in.lo, std::nextafter(in.hi, infinity))(make.engine()));
+                      : std::uniform_real_distribution<double>(
+                            in.lo, std::nextafter(in.hi, infinity))(make.engine()));
     const double v = evaluate_at(p, e, x);
     if (r.undefined) continue;
     // A finite value beyond the largest double evaluates to an infinity.

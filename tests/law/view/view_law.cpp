@@ -1,9 +1,9 @@
 // Laws 6 and 8 of algebra.md 10.1 on affine views, at every point of small boxes.
-#include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
-
 #include <numeric>
 #include <random>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include "view/reshape.h"
 
@@ -55,9 +55,11 @@ void for_points(const std::vector<int64_t>& extents, F f) {
   }
 }
 
-std::vector<int64_t> values(const std::vector<Form>& v, size_t first, const std::vector<int64_t>& at) {
+std::vector<int64_t> values(const std::vector<Form>& v, size_t first,
+                            const std::vector<int64_t>& at) {
   std::vector<int64_t> out;
-  for (const Form& f : v) out.push_back(evaluate(f, {}, [&](DimId d) { return at[index(d) - first]; }));
+  for (const Form& f : v)
+    out.push_back(evaluate(f, {}, [&](DimId d) { return at[index(d) - first]; }));
   return out;
 }
 
@@ -149,7 +151,8 @@ RC_GTEST_PROP(Reshape, MergedCoordinateKeepsOrder, (uint64_t seed)) {
   const Form body = Poly(3) * Form::coordinate(q) + Form(1);
   const Form split = substitute(body, merged_coordinate(q, dims, polys(parts)));
   int64_t next = 0;
-  for_points(parts, [&](const auto& at) { RC_ASSERT(values({split}, 0, at)[0] == 3 * next++ + 1); });
+  for_points(parts,
+             [&](const auto& at) { RC_ASSERT(values({split}, 0, at)[0] == 3 * next++ + 1); });
   RC_ASSERT(next == product(parts));
 }
 

@@ -1,8 +1,8 @@
 // The numeric vectors of algebra.md 1.3, 1.7 and 1.8, and macros against their definitions.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "expr/apply.h"
 #include "expr/diff.h"
@@ -86,9 +86,9 @@ TEST(Macro, Costs) {
 
 // Every macro at awkward points has the bits of its definition.
 TEST(Macro, DefinitionsGiveTheSameBits) {
-  const std::vector<double> points = {0.0,   -0.0,  1.0,    -1.0,     0.5,      -0.25,     3.75,   -7.5,
-                                      30.0,  -45.0, 709.0,  -1023.0,  -1025.0,  1e300,     -1e300, 1e-300,
-                                      5e-324, infinity, -infinity, nan_value, 2.0, 1e-9};
+  const std::vector<double> points = {
+      0.0,     -0.0,    1.0,   -1.0,   0.5,    -0.25,  3.75,     -7.5,      30.0,      -45.0, 709.0,
+      -1023.0, -1025.0, 1e300, -1e300, 1e-300, 5e-324, infinity, -infinity, nan_value, 2.0,   1e-9};
   ExprPool p;
   const ExprId x = p.var(0, Kind::real), y = p.var(1, Kind::real);
   for (int k = 0; k <= static_cast<int>(Op::pow); ++k) {
@@ -102,8 +102,10 @@ TEST(Macro, DefinitionsGiveTheSameBits) {
     for (double a : points)
       for (double b : points) {
         const auto want = Value::real(at(p, e, {a, b}));
-        EXPECT_TRUE(same_bits(Value::real(at(p, one, {a, b})), want)) << info(op).name << " " << a << " " << b;
-        EXPECT_TRUE(same_bits(Value::real(at(p, all, {a, b})), want)) << info(op).name << " " << a << " " << b;
+        EXPECT_TRUE(same_bits(Value::real(at(p, one, {a, b})), want))
+            << info(op).name << " " << a << " " << b;
+        EXPECT_TRUE(same_bits(Value::real(at(p, all, {a, b})), want))
+            << info(op).name << " " << a << " " << b;
       }
   }
 }
@@ -160,7 +162,8 @@ TEST(Diff, StructuralZerosAndKinks) {
   EXPECT_EQ(at(p, diff(p, p.make(Op::max, x, y), 0), {2, 2}), 1);
   EXPECT_EQ(at(p, diff(p, p.make(Op::max, x, y), 1), {2, 2}), 0);
   // A branch not taken contributes exactly 0, even when its derivative is not a number.
-  const ExprId gated = p.make(Op::select, p.make(Op::lt, p.real(0), x), p.make(Op::log, x), p.real(0));
+  const ExprId gated =
+      p.make(Op::select, p.make(Op::lt, p.real(0), x), p.make(Op::log, x), p.real(0));
   EXPECT_EQ(at(p, diff(p, gated, 0), {-1, 0}), 0);
   EXPECT_EQ(at(p, diff(p, gated, 0), {0, 0}), 0);
   EXPECT_EQ(at(p, diff(p, p.make(Op::silu, x), 0), {-infinity, 0}), 0);

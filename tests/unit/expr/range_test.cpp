@@ -10,7 +10,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 class RangeOf : public ::testing::Test {
  protected:
   ExprPool p;
-  std::vector<ScalarRange> inputs = {ScalarRange{}, ScalarRange::between(-2, 3), ScalarRange::mask()};
+  std::vector<ScalarRange> inputs = {ScalarRange{}, ScalarRange::between(-2, 3),
+                                     ScalarRange::mask()};
   ExprId any = p.var(0, Kind::real), box = p.var(1, Kind::real), mask = p.var(2, Kind::real);
 
   ScalarRange of(ExprId e) {
@@ -65,7 +66,8 @@ TEST_F(RangeOf, MacrosAreTight) {
   EXPECT_EQ(of(p.make(Op::relu, box)).lo, 0);
   EXPECT_TRUE(of(p.make(Op::gelu, mask)).finite());
   EXPECT_TRUE(of(p.make(Op::quot, box, p.real(4))).finite());
-  EXPECT_TRUE(of(p.make(Op::rsqrt, p.make(Op::add, p.make(Op::mul, box, box), p.real(1e-5)))).finite());
+  EXPECT_TRUE(
+      of(p.make(Op::rsqrt, p.make(Op::add, p.make(Op::mul, box, box), p.real(1e-5)))).finite());
 }
 
 }  // namespace

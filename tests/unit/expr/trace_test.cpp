@@ -1,14 +1,16 @@
 #include "expr/trace.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 namespace tang {
 namespace {
 
 template <class A, class B>
-concept ConvertsTo = requires(A a) { static_cast<B>(a); };
+concept ConvertsTo = requires(A a) {
+  static_cast<B>(a);
+};
 
 static_assert(!ConvertsTo<Cond, bool>, "a data-dependent `if` does not compile");
 
@@ -30,13 +32,18 @@ TEST_F(Trace, ConditionsAndSelects) {
   const auto body = [](auto a, auto b) {
     return tang::select(a <= b && !(a == b), tang::max(a, 0.0), tang::min(b, 1));
   };
-  const ExprId c = p.make(Op::logical_and, p.make(Op::le, x, y),
-                          p.make(Op::logical_not, p.make(Op::eq, x, y)));
-  EXPECT_EQ(trace(t, body, x, y), p.make(Op::select, c, p.make(Op::max, x, p.real(0)),
-                                         p.make(Op::min, y, p.integer(1))));
-  EXPECT_EQ(trace(t, [](auto a, auto b) { return Expr(a > b); }, x, y), p.make(Op::lt, y, x));
-  EXPECT_EQ(trace(t, [](auto a, auto b) { return Expr(a >= b); }, x, y), p.make(Op::le, y, x));
-  EXPECT_EQ(trace(t, [](auto a, auto b) { return Expr(a != b); }, x, y),
+  const ExprId c =
+      p.make(Op::logical_and, p.make(Op::le, x, y), p.make(Op::logical_not, p.make(Op::eq, x, y)));
+  EXPECT_EQ(trace(t, body, x, y),
+            p.make(Op::select, c, p.make(Op::max, x, p.real(0)), p.make(Op::min, y, p.integer(1))));
+  EXPECT_EQ(trace(
+                t, [](auto a, auto b) { return Expr(a > b); }, x, y),
+            p.make(Op::lt, y, x));
+  EXPECT_EQ(trace(
+                t, [](auto a, auto b) { return Expr(a >= b); }, x, y),
+            p.make(Op::le, y, x));
+  EXPECT_EQ(trace(
+                t, [](auto a, auto b) { return Expr(a != b); }, x, y),
             p.make(Op::logical_not, p.make(Op::eq, x, y)));
 }
 

@@ -95,8 +95,7 @@ TEST(Elaborate, LiftedPointsAreTheOutsideIndicesInTheOrderBound) {
 }
 
 TEST(Elaborate, ABinderThatHidesAPointIsLifted) {
-  EXPECT_EQ(body(kTop + "s[i] = sum[i](x[i])\noutput s\n"),
-            "s_1 = sum[i](x[i])\ns[i] = s_1\n");
+  EXPECT_EQ(body(kTop + "s[i] = sum[i](x[i])\noutput s\n"), "s_1 = sum[i](x[i])\ns[i] = s_1\n");
 }
 
 TEST(Elaborate, ABinderThatHidesAPointInWhereIsRenamed) {
@@ -106,6 +105,7 @@ TEST(Elaborate, ABinderThatHidesAPointInWhereIsRenamed) {
 
 TEST(Elaborate, GatherIndicesReadByGathersAreLifted) {
   EXPECT_EQ(body(kTop + "s[k] = w[r[r[k]]]\noutput s\n"), "s_1[k] = r[r[k]]\ns[k] = w[s_1[k]]\n");
+  EXPECT_EQ(body(kTop + "s[k] = w[r[k]; 2]\noutput s\n"), "s[k] = w[r[k]; 2]\n");
   EXPECT_EQ(body(kTop + "s[k] = z[k, r[k] + 1] + w[2*r[0] - k]\noutput s\n"),
             "s[k] = w[2*r[0] - k] + z[k, r[k] + 1]\n");
 }
@@ -256,16 +256,15 @@ TEST(Formats, IntoGivesABareDefinitionTheFormatOfTheBuffer) {
 // ---- monoids ----------------------------------------------------------------------------------
 
 TEST(Monoids, KindsFollowTheArguments) {
-  std::string text =
-      "dim i = 4\ninput x[i], n[i] : i32\n"
+  const std::string monoid =
       "monoid last(found, v)\n identity (false, 0)\n lift(x) = (true, x)\n"
-      " combine(p, q) = (p.found or q.found, select(q.found, q.v, p.v))\n"
-      "a = last[i](x[i]).v\nb = last[i](n[i]).v\noutput a, b\n";
-  Graph g = must_parse(text);
+      " combine(p, q) = (p.found or q.found, select(q.found, q.v, p.v))\n";
+  Graph g = must_parse("dim i = 4\ninput x[i] : f32, n[i] : i32\n" + monoid +
+                       "a = last[i](x[i]).v\nb = last[i](n[i]).v\noutput a, b\n");
   EXPECT_EQ(g[*g.find_tensor("a")].kind, Kind::real);
   EXPECT_EQ(g[*g.find_tensor("b")].kind, Kind::integer);
   EXPECT_FALSE(g.monoids.back().commutative);
-  printed(text);
+  printed("dim i = 4\ninput x[i]\n" + monoid + "a = last[i](x[i]).v\noutput a\n");
 }
 
 TEST(Monoids, ASingleFieldIsANumber) {
@@ -279,7 +278,7 @@ TEST(Monoids, ASingleFieldIsANumber) {
 
 struct Expected {
   const char* id;
-  int col, length;      // on the line under test
+  int col, length;  // on the line under test
   const char* message;
   const char* text;
 };
@@ -334,35 +333,36 @@ const Expected kErrors[] = {
     {"E0403", 9, 5, "`/` with a param cannot stand in an extent", "dim e = n / 2"},
     {"E0403", 9, 1, "`x` is a tensor and cannot stand in an extent", "dim e = x"},
     {"E0403", 9, 3, "this is not an extent", "dim e = 1.5"},
+    {"E0403", 9, 5, "division by zero", "dim e = 1 / 0"},
+    {"E0403", 11, 5, "division by zero", "param e = n / 0"},
     {"E0409", 9, 2, "an extent of `e` is -1", "dim e = -1"},
-    {"E0404", 13, 1, "the targets disagree on the order of `i`", "(s[i, k], u[k, i]) = (1, 2)"},
+    {"E0404", 16, 1, "the targets disagree on the order of `i`", "(s[i, k], u[k, i]) = (1, 2)"},
     {"E0405", 10, 5, "`/` is not affine, so it cannot stand in a read", "s[k] = w[k / 2]"},
     {"E0405", 10, 9, "`mod` is not affine, so it cannot stand in a read", "s[k] = w[mod(k, 2)]"},
     {"E0405", 14, 5, "a product of indices is not affine, so it cannot stand in a read",
      "s[k] = w[1 + k * k]"},
-    {"E0406", 15, 2, "a fill is a constant", "s[k] = w?[k; lr]"},
+    {"E0406", 14, 2, "a fill is a constant", "s[k] = w?[k; lr]"},
     {"E0406", 13, 1, "this read has no outside to fill", "s[k] = w[k; 0]"},
     {"E0406", 14, 3, "`r` is integer, and this fill is real", "s[k] = r?[k; 0.5]"},
     {"E0407", 7, 3, "a position is an integer, and this is real", "s = w[0.5]"},
     {"E0407", 7, 2, "a position is an integer, and this is not one", "s = w[lr]"},
-    {"E0408", 2, 1, "`s` leaves out `k`, and its value depends on it",
-     "(s, u[k]) = (w[k], w[k])"},
-    {"E0501", 5, 16, "`online` does not take 0 arguments", "s = online[k]().o"},
+    {"E0408", 2, 1, "`s` leaves out `k`, and its value depends on it", "(s, u[k]) = (w[k], w[k])"},
+    {"E0501", 5, 11, "`online` does not take 0 arguments", "s = online[k]().o"},
     {"E0501", 5, 3, "the reduction `sum` needs an index", "s = sum(w)"},
     {"E0501", 5, 3, "`exp` is not a reduction", "s = exp[k](w[k])"},
-    {"E0502", 15, 5, "a scan takes no condition", "s[k] = scan[k | k < 2](w[k], 1)"},
-    {"E0503", 15, 5, "`later` cannot stand here", "s[k] = scan[k; later](w[k])"},
+    {"E0502", 17, 5, "a scan takes no condition", "s[k] = scan[k | k < 2](w[k], 1)"},
+    {"E0503", 16, 5, "`later` cannot stand here", "s[k] = scan[k; later](w[k])"},
     {"E0503", 12, 3, "`sum` takes no modifier after `;`", "s = sum[k; max](w[k])"},
     {"E0504", 15, 9, "a guarded read inside `argmax` must state its fill",
      "s = argmax[k](w?[k + 1])"},
-    {"E0505", 11, 1, "topk keeps 4 entries of 2",
-     "dim two = 2\ns[k] = topk[two; k](w[two])"},
-    {"E0506", 27, 6, "`m2` has 2 fields, its identity 1",
+    {"E0505", 18, 1, "topk keeps 4 entries of 2", "dim two = 2\ns[k] = topk[two; k](w[two])"},
+    {"E0506", 26, 1, "`m2` has 2 fields, its identity 1",
      "monoid m2(f, g) identity 0 combine(p, q) = (p.f, q.g)"},
-    {"E0507", 16, 1, "`where` names the state of a reduction, and this is none", "s = a1 where a1 = 3"},
-    {"E0507", 16, 24, "these reductions do not run over the same indices",
+    {"E0507", 19, 1, "`where` names the state of a reduction, and this is none",
+     "s = a1 where a1 = 3"},
+    {"E0507", 30, 28, "these reductions do not run over the same indices",
      "s = a1 + b1 where (a1, b1) = (sum[k](w[k]), sum[i](x[i]))"},
-    {"E0601", 6, 4, "`grads[4]` is not a single number, so its gradient needs a cotangent",
+    {"E0601", 6, 5, "`grads[4]` is not a single number, so its gradient needs a cotangent",
      "grads[k] = w[k]\ngrad grads -> dw: w"},
     {"E0602", 17, 1, "`r` is integer, only reals have gradients", "grad top -> dr: r"},
 };
@@ -396,11 +396,12 @@ TEST(Errors, TheContractsExamples) {
                    "s[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\noutput s\n");
   auto g = parse(attention);
   ASSERT_FALSE(g);
-  EXPECT_EQ(render(g.error(), &attention),
-            "attention.tang:7:36: error E0401: axis 0 of `k` is too short for this read\n"
-            "  7 | s[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\n"
-            "    |                                    ^^^^^ runs over 1…8, `k[8, seq, 64]` has 0…7\n"
-            "  hint: shrink `h`, or write `k?[h + 1, …]` to read 0 outside\n");
+  EXPECT_EQ(
+      render(g.error(), &attention),
+      "attention.tang:7:36: error E0401: axis 0 of `k` is too short for this read\n"
+      "  7 | s[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\n"
+      "    |                                    ^^^^^ runs over 1…8, `k[8, seq, 64]` has 0…7\n"
+      "  hint: shrink `h`, or write `k?[h + 1, …]` to read 0 outside\n");
   Source gqa("gqa.tang",
              "param seq\ndim h = 32, kvh = 8, i = seq, j = seq, d = 64\n"
              "input q[h, i, d], k[kvh, j, d]\n\n"
@@ -416,7 +417,8 @@ TEST(Errors, TheContractsExamples) {
 }
 
 TEST(Errors, OfSyntaxAndMeaningTogetherInOrder) {
-  auto g = parse(kTop + "a1[i] = x[i\nb1[i] = x[i, i]\nc1 = q\nd1 = a1[0] + b1[0] + c1\noutput d1\n");
+  auto g =
+      parse(kTop + "a1[i] = x[i\nb1[i] = x[i, i]\nc1 = q\nd1 = a1[0] + b1[0] + c1\noutput d1\n");
   ASSERT_FALSE(g);
   std::vector<std::string> ids;
   for (const Diagnostic& d : g.error()) ids.push_back(d.id);
@@ -447,8 +449,9 @@ TEST(Gradients, PrintAsWrittenAndAreOutputsWhenUnread) {
 }
 
 TEST(Gradients, ACotangentIsAnInput) {
-  Graph g = must_parse("dim k = 4\ninput w[k] : f16\no[k] : f16 = 2 * w[k]\n"
-                       "grad o with do -> dw: w\noutput o\n");
+  Graph g = must_parse(
+      "dim k = 4\ninput w[k] : f16\no[k] : f16 = 2 * w[k]\n"
+      "grad o with do -> dw: w\noutput o\n");
   TensorId t = *g.find_tensor("do");
   EXPECT_EQ(g[t].role, Role::input);
   EXPECT_EQ(g[t].format, Format::f16);

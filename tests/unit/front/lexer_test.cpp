@@ -29,9 +29,10 @@ std::vector<Tok> kinds(const std::string& text) {
 TEST(Lexer, SymbolsTakeTheLongestSpelling) {
   using enum Tok;
   EXPECT_EQ(kinds("( ) [ ] , ; : . ? | -> = + - * / < <= > >= == !="),
-            (std::vector<Tok>{lparen, rparen, lbracket, rbracket, comma, semicolon, colon, dot,
-                              question, bar, arrow, assign, plus, minus, star, slash, less,
-                              less_equal, greater, greater_equal, equal, not_equal}));
+            (std::vector<Tok>{lparen,  rparen,        lbracket, rbracket, comma, semicolon,
+                              colon,   dot,           question, bar,      arrow, assign,
+                              plus,    minus,         star,     slash,    less,  less_equal,
+                              greater, greater_equal, equal,    not_equal}));
 }
 
 TEST(Lexer, ReservedWordsAndNames) {
@@ -39,16 +40,19 @@ TEST(Lexer, ReservedWordsAndNames) {
   EXPECT_EQ(kinds("param dim input output grad fn monoid sorted"),
             (std::vector<Tok>{kw_param, kw_dim, kw_input, kw_output, kw_grad, kw_fn, kw_monoid,
                               kw_sorted}));
-  EXPECT_EQ(kinds("into with where identity lift combine commutative and or not inf nan true false"),
-            (std::vector<Tok>{kw_into, kw_with, kw_where, kw_identity, kw_lift, kw_combine,
-                              kw_commutative, kw_and, kw_or, kw_not, kw_inf, kw_nan, kw_true,
-                              kw_false}));
+  EXPECT_EQ(
+      kinds("into with where identity lift combine commutative and or not inf nan true false"),
+      (std::vector<Tok>{kw_into, kw_with, kw_where, kw_identity, kw_lift, kw_combine,
+                        kw_commutative, kw_and, kw_or, kw_not, kw_inf, kw_nan, kw_true, kw_false}));
   EXPECT_EQ(kinds("params sum f16 _x x_1 X9"), std::vector<Tok>(6, name));
 }
 
 TEST(Lexer, Integers) {
-  for (auto [text, value] : {std::pair{"0", 0ull}, {"1_000", 1000ull}, {"0x1F", 31ull},
-                             {"0xff_ff", 65535ull}, {"9223372036854775807", 9223372036854775807ull},
+  for (auto [text, value] : {std::pair{"0", 0ull},
+                             {"1_000", 1000ull},
+                             {"0x1F", 31ull},
+                             {"0xff_ff", 65535ull},
+                             {"9223372036854775807", 9223372036854775807ull},
                              {"9223372036854775808", 9223372036854775808ull}}) {
     Lexed lexed(text);
     ASSERT_TRUE(lexed.errors.empty()) << text;
@@ -58,11 +62,19 @@ TEST(Lexer, Integers) {
 }
 
 TEST(Lexer, RealsAreTheNearestDouble) {
-  for (auto [text, value] :
-       {std::pair{"1.5", 1.5}, {"1e3", 1000.0}, {"1E-2", 0.01}, {"1_0.2_5e+1_0", 10.25e10},
-        {"0x1.8p-3", 0.1875}, {"0x1p4", 16.0}, {"0x1.fffffffffffffp1023", 1.7976931348623157e308},
-        {"5e-324", 5e-324}, {"1e-400", 0.0}, {"0x1p-2000", 0.0}, {"2.0", 2.0},
-        {"0.1", 0.1}, {"1.7976931348623157e308", 1.7976931348623157e308}}) {
+  for (auto [text, value] : {std::pair{"1.5", 1.5},
+                             {"1e3", 1000.0},
+                             {"1E-2", 0.01},
+                             {"1_0.2_5e+1_0", 10.25e10},
+                             {"0x1.8p-3", 0.1875},
+                             {"0x1p4", 16.0},
+                             {"0x1.fffffffffffffp1023", 1.7976931348623157e308},
+                             {"5e-324", 5e-324},
+                             {"1e-400", 0.0},
+                             {"0x1p-2000", 0.0},
+                             {"2.0", 2.0},
+                             {"0.1", 0.1},
+                             {"1.7976931348623157e308", 1.7976931348623157e308}}) {
     Lexed lexed(text);
     ASSERT_TRUE(lexed.errors.empty()) << text;
     EXPECT_EQ(lexed.tokens[0].kind, Tok::real) << text;
@@ -71,8 +83,8 @@ TEST(Lexer, RealsAreTheNearestDouble) {
 }
 
 TEST(Lexer, MalformedNumbers) {
-  for (const char* text : {"1.", ".5", "1__0", "1_", "1e", "1e+", "0x", "0x1.8", "2x", "0x1.8p",
-                           "1._5", "0X1F"}) {
+  for (const char* text :
+       {"1.", ".5", "1__0", "1_", "1e", "1e+", "0x", "0x1.8", "2x", "0x1.8p", "1._5", "0X1F"}) {
     Lexed lexed(text);
     ASSERT_EQ(lexed.errors.size(), 1u) << text;
     EXPECT_EQ(lexed.errors[0].id, "E0103") << text;
@@ -81,8 +93,8 @@ TEST(Lexer, MalformedNumbers) {
 }
 
 TEST(Lexer, NumbersOutOfRange) {
-  for (const char* text : {"9223372036854775809", "99999999999999999999", "1e400", "0x1p5000",
-                           "0x8000000000000001"}) {
+  for (const char* text :
+       {"9223372036854775809", "99999999999999999999", "1e400", "0x1p5000", "0x8000000000000001"}) {
     Lexed lexed(text);
     ASSERT_EQ(lexed.errors.size(), 1u) << text;
     EXPECT_EQ(lexed.errors[0].id, "E0106") << text;
@@ -90,19 +102,27 @@ TEST(Lexer, NumbersOutOfRange) {
 }
 
 TEST(Lexer, ForeignCharactersAreNamedAndReplaced) {
-  for (auto [text, hint, kind] :
-       {std::tuple{"λ", "write lambda", Tok::name}, {"∑", "write sum", Tok::name},
-        {"×", "write *", Tok::star}, {"−", "write -", Tok::minus}, {"∞", "write inf", Tok::kw_inf},
-        {"≤", "write <=", Tok::less_equal}, {"≥", "write >=", Tok::greater_equal},
-        {"≠", "write !=", Tok::not_equal}, {"·", "write *", Tok::star}, {"÷", "write /", Tok::slash},
-        {"→", "write ->", Tok::arrow}, {"&&", "write and", Tok::kw_and},
-        {"||", "write or", Tok::kw_or}, {"^", "write pow(x, n)", Tok::bad}}) {
+  for (auto [text, hint, kind] : {std::tuple{"λ", "write lambda", Tok::name},
+                                  {"∑", "write sum", Tok::name},
+                                  {"×", "write *", Tok::star},
+                                  {"−", "write -", Tok::minus},
+                                  {"∞", "write inf", Tok::kw_inf},
+                                  {"≤", "write <=", Tok::less_equal},
+                                  {"≥", "write >=", Tok::greater_equal},
+                                  {"≠", "write !=", Tok::not_equal},
+                                  {"·", "write *", Tok::star},
+                                  {"÷", "write /", Tok::slash},
+                                  {"→", "write ->", Tok::arrow},
+                                  {"&&", "write and", Tok::kw_and},
+                                  {"||", "write or", Tok::kw_or},
+                                  {"^", "write pow(x, n)", Tok::bad}}) {
     Lexed lexed(text);
     ASSERT_EQ(lexed.errors.size(), 1u) << text;
     EXPECT_EQ(lexed.errors[0].id, "E0102");
     EXPECT_EQ(lexed.errors[0].hint, hint);
     EXPECT_NE(lexed.errors[0].message.find(text), std::string::npos);
-    EXPECT_EQ(lexed.errors[0].where.length, text == std::string("&&") || text == std::string("||") ? 2 : 1);
+    EXPECT_EQ(lexed.errors[0].where.length,
+              text == std::string("&&") || text == std::string("||") ? 2 : 1);
     EXPECT_EQ(lexed.tokens[0].kind, kind) << text;
   }
   EXPECT_EQ(Lexed("λ").tokens[0].text, "lambda");

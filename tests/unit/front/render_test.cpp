@@ -18,11 +18,12 @@ Diagnostic at(int line, int col, int length) {
 TEST(Render, TheContractsFirstExample) {
   Source source("attention.tang",
                 "\n\n\n\n\n\ns[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\n");
-  EXPECT_EQ(render(at(7, 36, 5), &source),
-            "attention.tang:7:36: error E0401: axis 0 of `k` is too short for this read\n"
-            "  7 | s[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\n"
-            "    |                                    ^^^^^ runs over 1…8, `k[8, seq, 64]` has 0…7\n"
-            "  hint: shrink `h`, or write `k?[h + 1, …]` to read 0 outside\n");
+  EXPECT_EQ(
+      render(at(7, 36, 5), &source),
+      "attention.tang:7:36: error E0401: axis 0 of `k` is too short for this read\n"
+      "  7 | s[h, i, j] = sum[d](q[h, i, d] * k[h + 1, j, d]) / sqrt(64)\n"
+      "    |                                    ^^^^^ runs over 1…8, `k[8, seq, 64]` has 0…7\n"
+      "  hint: shrink `h`, or write `k?[h + 1, …]` to read 0 outside\n");
 }
 
 TEST(Render, TheContractsSecondExample) {
@@ -56,8 +57,7 @@ TEST(Render, WithoutAPlace) {
   d.hint = "add -D seq=512";
   EXPECT_EQ(render(d, nullptr), "error E0701: `seq` has no value\n  hint: add -D seq=512\n");
   d.where.file = "x.npy";
-  EXPECT_EQ(render(d, nullptr),
-            "x.npy: error E0701: `seq` has no value\n  hint: add -D seq=512\n");
+  EXPECT_EQ(render(d, nullptr), "x.npy: error E0701: `seq` has no value\n  hint: add -D seq=512\n");
 }
 
 TEST(Render, SeveralStandApart) {
@@ -94,8 +94,10 @@ TEST(Render, ColourChangesNoText) {
   std::string coloured = render(d, &source, true);
   std::string plain;
   for (std::size_t i = 0; i < coloured.size(); ++i) {
-    if (coloured[i] == '\x1b') i = coloured.find('m', i);
-    else plain += coloured[i];
+    if (coloured[i] == '\x1b')
+      i = coloured.find('m', i);
+    else
+      plain += coloured[i];
   }
   EXPECT_EQ(plain, render(d, &source));
 }

@@ -16,7 +16,8 @@ TEST(LowerMap, ScalarsTransposesAndBroadcasts) {
   Make m;
   const DimId i = m.dim("i", 5), j = m.dim("j", 7);
   const TensorId x = m.input("x", {7, 5}), b = m.input("b", {5}), s = m.input("s", {});
-  const ExprId v = m.add(m.op(Op::exp, m.read(x, {j, i})), m.mul(m.read(b, {i}), m.read(s, std::vector<DimId>{})));
+  const ExprId v = m.add(m.op(Op::exp, m.read(x, {j, i})),
+                         m.mul(m.read(b, {i}), m.read(s, std::vector<DimId>{})));
   m.output(m.map("y", {i, j}, v));
   check(m.g, 1e-6);
 }
@@ -28,7 +29,8 @@ TEST(LowerMap, CoordinatesPowersAndCasts) {
   const ExprId xi = m.read(x, {i});
   const ExprId cube = m.op(Op::pow, xi, m.g.pool.integer(3));
   const ExprId back = m.op(Op::pow, m.add(m.op(Op::abs, xi), m.num(1)), m.g.pool.integer(-5));
-  const ExprId odd = m.op(Op::eq, m.op(Op::mod, m.g.iota(m.at(i)), m.g.pool.integer(2)), m.g.pool.integer(1));
+  const ExprId odd =
+      m.op(Op::eq, m.op(Op::mod, m.g.iota(m.at(i)), m.g.pool.integer(2)), m.g.pool.integer(1));
   m.output(m.map("y", {i}, m.op(Op::select, odd, m.add(cube, m.g.iota(m.at(i))), back)));
   m.output(m.map("h", {i}, m.g.pool.cast(Format::f16, m.mul(xi, m.num(3))), Format::f32));
   m.output(m.map("n", {i}, m.g.pool.cast(Format::i8, m.mul(xi, m.num(100)))));
@@ -62,8 +64,8 @@ TEST(LowerMatmul, AllLayoutsAtOddSizes) {
   for (bool ta : {false, true})
     for (bool tb : {false, true}) {
       matmul(5, 7, 3, ta, tb);
-      matmul(33, 65, 150, ta, tb);
-      matmul(17, 130, 129, ta, tb);
+      matmul(9, 33, 70, ta, tb);
+      matmul(3, 40, 150, ta, tb);
       matmul(4, 3, 200, ta, tb, {.vectorise = false});
     }
 }
@@ -86,11 +88,13 @@ TEST(LowerMatmul, EpilogueAndSeveralFolds) {
 // Attention as the derivation leaves it: a nested contraction, an online fold, its epilogue.
 struct Attention {
   Make m;
-  Attention(Poly heads, Poly n, Poly keys, Poly dk, Poly dv, std::vector<Guard> (*guards)(Make&, DimId, DimId),
-            bool all_outputs = true, Format format = Format::f32) {
+  Attention(Poly heads, Poly n, Poly keys, Poly dk, Poly dv,
+            std::vector<Guard> (*guards)(Make&, DimId, DimId), bool all_outputs = true,
+            Format format = Format::f32) {
     const DimId h = m.dim("h", heads), i = m.dim("i", n), j = m.dim("j", keys), d = m.dim("d", dk),
                 e = m.dim("e", dv);
-    const TensorId q = m.input("q", {heads, n, dk}, format), k = m.input("k", {heads, keys, dk}, format),
+    const TensorId q = m.input("q", {heads, n, dk}, format),
+                   k = m.input("k", {heads, keys, dk}, format),
                    v = m.input("v", {heads, keys, dv}, format);
     const TensorId s = m.fold("s_1", {h, i, j}, {d}, m.monoid("sum", {R}),
                               {m.mul(m.read(q, {h, i, d}), m.read(k, {h, j, d}))});
@@ -103,8 +107,8 @@ struct Attention {
       results.push_back({"m", {h, i}, m.g.state(0, R)});
       results.push_back({"l", {h, i}, l});
     }
-    const auto made = m.folds({h, i, e}, {j}, {{online, {score, m.read(v, {h, j, e})}, {}}}, results,
-                              guards(m, i, j));
+    const auto made = m.folds({h, i, e}, {j}, {{online, {score, m.read(v, {h, j, e})}, {}}},
+                              results, guards(m, i, j));
     for (TensorId t : made) m.output(t);
   }
 };
@@ -120,7 +124,7 @@ std::vector<Guard> strictly_later(Make& m, DimId i, DimId j) {  // the last row 
 
 TEST(LowerAttention, FusedWithGuards) {
   for (auto guards : {no_guards, causal, window, strictly_later}) {
-    Attention a(2, 33, 33, 64, 64, guards);
+    Attention a(2, 9, 9, 40, 5, guards);
     check(a.m.g, 1e-5);
     Compiled c(a.m.g);
     EXPECT_EQ(c.lowered().program.kernels.size(), 1u);
@@ -129,26 +133,28 @@ TEST(LowerAttention, FusedWithGuards) {
 }
 
 TEST(LowerAttention, ValueSizesThatDifferAndLargeStates) {
-  check(Attention(1, 9, 20, 128, 512, causal).m.g, 1e-5);
-  check(Attention(1, 9, 20, 192, 128, no_guards).m.g, 1e-5);
-  check(Attention(1, 5, 11, 7, 5000, no_guards).m.g, 1e-5);  // accumulators in workspace
-  check(Attention(1, 9, 20, 64, 64, no_guards, true, Format::bf16).m.g, 1e-5);
+  check(Attention(1, 3, 7, 128, 512, causal).m.g, 1e-5);
+  check(Attention(1, 3, 7, 192, 128, no_guards).m.g, 1e-5);
+  check(Attention(1, 2, 5, 7, 5000, no_guards).m.g, 1e-5);  // accumulators in workspace
+  check(Attention(1, 5, 20, 64, 6, no_guards, true, Format::bf16).m.g, 1e-5);
 }
 
 TEST(LowerAttention, SymbolicSizesWithOneCompilation) {
   Graph g;
   Make sizes;
   const Poly n = Poly::param(static_cast<ParamId>(0)), e = Poly::param(static_cast<ParamId>(1));
-  Attention a(2, n, n, 64, e, causal);
+  Attention a(1, n, n, 40, e, causal);
   a.m.g.params = {{"n", ExprId::none, {}}, {"e", ExprId::none, {}}};
   Compiled c(a.m.g);
   SCOPED_TRACE(c.text());
-  for (const Sizes& s : {Sizes{{"n", 1}, {"e", 1}}, Sizes{{"n", 37}, {"e", 64}}, Sizes{{"n", 5}, {"e", 100}},
-                         Sizes{{"n", 0}, {"e", 3}}, Sizes{{"n", 3}, {"e", 0}}}) {
+  for (const Sizes& s :
+       {Sizes{{"n", 1}, {"e", 1}}, Sizes{{"n", 19}, {"e", 4}}, Sizes{{"n", 2}, {"e", 100}},
+        Sizes{{"n", 0}, {"e", 3}}, Sizes{{"n", 3}, {"e", 0}}}) {
     const Store in = draw(a.m.g, s);
     const Store want = reference(a.m.g, in, s);
     const Ran ran = c.run(in, s);
-    for (const char* name : {"o", "m", "l"}) compare(name, ran.outputs.at(name), want.at(name), 1e-5);
+    for (const char* name : {"o", "m", "l"})
+      compare(name, ran.outputs.at(name), want.at(name), 1e-5);
   }
   for (const Allocation& x : c.lowered().allocations) EXPECT_EQ(x.shape.size(), 1u) << x.name;
 }
@@ -158,7 +164,8 @@ TEST(LowerAttention, NoKeysAndMaskedRows) {
   // A bool mask as data, row 2 all false.
   Make m;
   const DimId i = m.dim("i", 4), j = m.dim("j", 4), e = m.dim("e", 8);
-  const TensorId s = m.input("s", {4, 4}), v = m.input("v", {4, 8}), mask = m.input("mask", {4, 4}, Format::boolean);
+  const TensorId s = m.input("s", {4, 4}), v = m.input("v", {4, 8}),
+                 mask = m.input("mask", {4, 4}, Format::boolean);
   const MonoidId online = m.monoid("online", {R, R});
   Guard data;
   data.what = Guard::What::data;
@@ -190,13 +197,16 @@ TEST(LowerAttention, MaskedValuesDoNotLeak) {
 }
 
 TEST(LowerContraction, MaterialisedWhenRecomputationCosts) {
-  // o[i, e] = sum_j s[i, j] v[j, e] with a plain sum: s is stored, unless its buffer is the largest.
-  for (int64_t n : {4, 300}) {
+  // o[i, e] = sum_j s[i, j] v[j, e] with a plain sum: s is stored, unless its buffer is the
+  // largest.
+  for (int64_t n : {4, 60}) {
     Make m;
     const DimId i = m.dim("i", n), j = m.dim("j", n), d = m.dim("d", 8), e = m.dim("e", 16);
     const TensorId q = m.input("q", {n, 8}), k = m.input("k", {n, 8}), v = m.input("v", {n, 16});
-    const TensorId s = m.fold("s", {i, j}, {d}, m.monoid("sum", {R}), {m.mul(m.read(q, {i, d}), m.read(k, {j, d}))});
-    m.output(m.fold("o", {i, e}, {j}, m.monoid("sum", {R}), {m.mul(m.op(Op::tanh, m.read(s, {i, j})), m.read(v, {j, e}))}));
+    const TensorId s = m.fold("s", {i, j}, {d}, m.monoid("sum", {R}),
+                              {m.mul(m.read(q, {i, d}), m.read(k, {j, d}))});
+    m.output(m.fold("o", {i, e}, {j}, m.monoid("sum", {R}),
+                    {m.mul(m.op(Op::tanh, m.read(s, {i, j})), m.read(v, {j, e}))}));
     Compiled c(m.g);
     EXPECT_EQ(c.lowered().allocations.size(), n == 4 ? 1u : 0u) << c.text();
     check(m.g, 1e-5);
@@ -208,42 +218,46 @@ TEST(LowerContraction, RoundsToTheWrittenFormat) {
   Make m;
   const DimId i = m.dim("i", 40), j = m.dim("j", 40), d = m.dim("d", 16), e = m.dim("e", 4);
   const TensorId q = m.input("q", {40, 16}), k = m.input("k", {40, 16}), v = m.input("v", {40, 4});
-  const TensorId s = m.fold("s", {i, j}, {d}, m.monoid("sum", {R}), {m.mul(m.read(q, {i, d}), m.read(k, {j, d}))}, {},
-                            Format::f8e4m3);
-  m.output(m.fold("o", {i, e}, {j}, m.monoid("online", {R, R}), {m.read(s, {i, j}), m.read(v, {j, e})}));
+  const TensorId s = m.fold("s", {i, j}, {d}, m.monoid("sum", {R}),
+                            {m.mul(m.read(q, {i, d}), m.read(k, {j, d}))}, {}, Format::f8e4m3);
+  m.output(
+      m.fold("o", {i, e}, {j}, m.monoid("online", {R, R}), {m.read(s, {i, j}), m.read(v, {j, e})}));
   check(m.g, 2e-2);  // sums on a rounding boundary of f8 may fall either way
 }
 
 TEST(LowerReduce, EveryMonoidAlongRowsAndColumns) {
-  for (const char* name : {"sum", "prod", "max", "min", "argmax", "argmin", "logsumexp", "moments"})
-    for (int64_t n : {1, 3, 5, 17, 100})
-      for (bool rows : {true, false}) {
-        Make m;
-        const DimId i = m.dim("i", rows ? 3 : 70), j = m.dim("j", n);
-        const TensorId x = m.input("x", rows ? std::vector<Poly>{3, n} : std::vector<Poly>{n, 70});
-        m.output(m.fold("y", {i}, {j}, m.monoid(name, {R}), {m.read(x, rows ? std::vector{i, j} : std::vector{j, i})}));
-        SCOPED_TRACE(name);
-        check(m.g, 1e-5);
-      }
+  Make m;
+  for (int64_t n : {1, 3, 5, 17, 100})
+    for (bool rows : {true, false}) {
+      const std::string tag = (rows ? "r" : "c") + std::to_string(n);
+      const int64_t count = rows ? 3 : 70;
+      const DimId i = m.dim("i" + tag, count), j = m.dim("j" + tag, n);
+      const TensorId x =
+          m.input("x" + tag, rows ? std::vector<Poly>{count, n} : std::vector<Poly>{n, count});
+      for (const char* name :
+           {"sum", "prod", "max", "min", "argmax", "argmin", "logsumexp", "moments"})
+        m.output(m.fold(name + tag, {i}, {j}, m.monoid(name, {R}),
+                        {m.read(x, rows ? std::vector{i, j} : std::vector{j, i})}));
+    }
+  check(m.g, 1e-5);
 }
 
 TEST(LowerReduce, NanAndTies) {
+  Make m;
+  const DimId i = m.dim("i", 6), j = m.dim("j", 40);
+  const TensorId x = m.input("x", {6, 40});
   for (const char* name : {"max", "min", "argmax", "argmin"})
-    for (bool vectorise : {true, false}) {
-      Make m;
-      const DimId i = m.dim("i", 6), j = m.dim("j", 40);
-      const TensorId x = m.input("x", {6, 40});
-      m.output(m.fold("y", {i}, {j}, m.monoid(name, {R}), {m.read(x, {i, j})}));
-      Store in = draw(m.g);
-      in["x"][7] = nan_value;
-      in["x"][40 + 39] = nan_value;
-      in["x"][80] = nan_value;
-      for (size_t k = 0; k < 40; ++k) in["x"][120 + k] = -inf;
-      for (size_t k = 0; k < 40; ++k) in["x"][160 + k] = 1;
-      in["x"][200 + 20] = inf;
-      in["x"][200 + 33] = inf;
-      check(m.g, in, 0, {}, {.vectorise = vectorise});
-    }
+    m.output(m.fold(std::string("y_") + name, {i}, {j}, m.monoid(name, {R}), {m.read(x, {i, j})}));
+  Store in = draw(m.g);
+  in["x"][7] = nan_value;
+  in["x"][40 + 39] = nan_value;
+  in["x"][80] = nan_value;
+  for (size_t k = 0; k < 40; ++k) in["x"][120 + k] = -inf;
+  for (size_t k = 0; k < 40; ++k) in["x"][160 + k] = 1;
+  in["x"][200 + 20] = inf;
+  in["x"][200 + 33] = inf;
+  check(m.g, in, 0);
+  check(m.g, in, 0, {}, {.vectorise = false});
 }
 
 TEST(LowerReduce, WelfordIsStable) {
@@ -256,14 +270,17 @@ TEST(LowerReduce, WelfordIsStable) {
   for (TensorId t : made) m.output(t);
   Store in = draw(m.g);
   for (double& v : in["x"]) v = round_to(Format::f32, v + 1000);
-  check(m.g, in, 1e-5);
+  check(m.g, in, 1e-4);
+  EXPECT_EQ(Compiled(m.g).schedule().kernels[0].lanes,
+            16);  // the count alone does not reorder loops
 }
 
 TEST(LowerReduce, NonCommutativeKeepsItsOrder) {
   Make m;
   const DimId i = m.dim("i", 3), t = m.dim("t", 200);
   const TensorId a = m.input("a", {3, 200}), b = m.input("b", {3, 200});
-  m.output(m.fold("h", {i}, {t}, m.monoid("affine", {R, R}), {m.op(Op::sigmoid, m.read(a, {i, t})), m.read(b, {i, t})}));
+  m.output(m.fold("h", {i}, {t}, m.monoid("affine", {R, R}),
+                  {m.op(Op::sigmoid, m.read(a, {i, t})), m.read(b, {i, t})}));
   check(m.g, 1e-5);
   Compiled c(m.g);
   EXPECT_EQ(c.schedule().kernels[0].lanes, 0);
@@ -274,32 +291,35 @@ TEST(LowerReduce, IntegersBoolsAndCounts) {
   const DimId i = m.dim("i", 4), j = m.dim("j", 77);
   const TensorId x = m.input("x", {4, 77}, Format::i8), b = m.input("b", {4, 77}, Format::boolean),
                  u = m.input("u", {4, 77}, Format::u4), r = m.input("r", {4, 77});
-  m.output(m.fold("s", {i}, {j}, m.monoid("sum", {Kind::integer}), {m.mul(m.read(x, {i, j}), m.read(u, {i, j}))}));
+  m.output(m.fold("s", {i}, {j}, m.monoid("sum", {Kind::integer}),
+                  {m.mul(m.read(x, {i, j}), m.read(u, {i, j}))}));
   m.output(m.fold("any", {i}, {j}, m.monoid("any", {Kind::boolean}), {m.read(b, {i, j})}));
   m.output(m.fold("all", {i}, {j}, m.monoid("all", {Kind::boolean}), {m.read(b, {i, j})}));
-  m.output(m.fold("count", {i}, {j}, m.monoid("sum", {Kind::boolean}), {m.op(Op::lt, m.read(r, {i, j}), m.num(0))}));
+  m.output(m.fold("count", {i}, {j}, m.monoid("sum", {Kind::boolean}),
+                  {m.op(Op::lt, m.read(r, {i, j}), m.num(0))}));
   m.output(m.fold("most", {i}, {j}, m.monoid("max", {Kind::integer}), {m.read(x, {i, j})}));
   check(m.g, 0);
 }
 
 TEST(LowerReduce, EmptyReductionsGiveTheIdentity) {
-  for (const char* name : {"sum", "prod", "max", "min", "argmax", "logsumexp"}) {
-    Make m;
-    const DimId i = m.dim("i", 128), j = m.dim("j", 0);
-    const TensorId x = m.input("x", {0, 128}), y = m.input("y", {128, 0});
-    m.output(m.fold("a", {i}, {j}, m.monoid(name, {R}), {m.read(x, {j, i})}));
-    m.output(m.fold("b", {i}, {j}, m.monoid(name, {R}), {m.read(y, {i, j})}));
-    m.output(m.fold("c", {j}, {i}, m.monoid(name, {R}), {m.read(x, {j, i})}));
-    m.output(m.map("d", {i, j}, m.read(x, {j, i})));
-    check(m.g, 0);
+  Make m;
+  const DimId i = m.dim("i", 128), j = m.dim("j", 0);
+  const TensorId x = m.input("x", {0, 128}), y = m.input("y", {128, 0});
+  for (const std::string name : {"sum", "prod", "max", "min", "argmax", "logsumexp"}) {
+    m.output(m.fold("a" + name, {i}, {j}, m.monoid(name, {R}), {m.read(x, {j, i})}));
+    m.output(m.fold("b" + name, {i}, {j}, m.monoid(name, {R}), {m.read(y, {i, j})}));
+    m.output(m.fold("c" + name, {j}, {i}, m.monoid(name, {R}), {m.read(x, {j, i})}));
   }
+  m.output(m.map("d", {i, j}, m.read(x, {j, i})));
+  check(m.g, 0);
 }
 
 TEST(LowerReduce, InF64WhereAnInputIs) {
   Make m;
   const DimId i = m.dim("i", 3), j = m.dim("j", 300);
   const TensorId x = m.input("x", {3, 300}, Format::f64), y = m.input("y", {3, 300});
-  m.output(m.fold("s", {i}, {j}, m.monoid("sum", {R}), {m.mul(m.read(x, {i, j}), m.read(y, {i, j}))}, {}, Format::f64));
+  m.output(m.fold("s", {i}, {j}, m.monoid("sum", {R}),
+                  {m.mul(m.read(x, {i, j}), m.read(y, {i, j}))}, {}, Format::f64));
   check(m.g, 1e-14);
 }
 
@@ -309,13 +329,14 @@ TEST(LowerReduce, RowsOfInvariantComponents) {
   const DimId i = m.dim("i", 6), j = m.dim("j", 21), e = m.dim("e", 10), f = m.dim("f", 3);
   const TensorId x = m.input("x", {6, 21}), w = m.input("w", {21, 10}), z = m.input("z", {21, 3});
   const MonoidId sum = m.monoid("sum", {R});
-  const auto made = m.folds(
-      {i, e, f}, {j},
-      {{sum, {m.mul(m.read(x, {i, j}), m.read(w, {j, e}))}, {}},
-       {sum, {m.read(x, {i, j})}, {}},
-       {sum, {m.mul(m.read(x, {i, j}), m.read(z, {j, f}))}, {}}},
-      {{"a", {i, e}, m.g.state(0, R)}, {"b", {i}, m.g.state(1, R)},
-       {"c", {i, e, f}, m.add(m.mul(m.g.state(0, R), m.g.state(2, R)), m.g.state(1, R))}});
+  const auto made =
+      m.folds({i, e, f}, {j},
+              {{sum, {m.mul(m.read(x, {i, j}), m.read(w, {j, e}))}, {}},
+               {sum, {m.read(x, {i, j})}, {}},
+               {sum, {m.mul(m.read(x, {i, j}), m.read(z, {j, f}))}, {}}},
+              {{"a", {i, e}, m.g.state(0, R)},
+               {"b", {i}, m.g.state(1, R)},
+               {"c", {i, e, f}, m.add(m.mul(m.g.state(0, R), m.g.state(2, R)), m.g.state(1, R))}});
   for (TensorId t : made) m.output(t);
   check(m.g, 1e-5);
 }
@@ -324,15 +345,17 @@ TEST(LowerConv, GuardedReads) {
   for (int64_t stride : {1, 2}) {
     Make m;
     const int64_t oh = (10 + 2 - 3) / stride + 1;
-    const DimId n = m.dim("n", 2), k = m.dim("k", 4), c = m.dim("c", 3), p = m.dim("p", oh), q = m.dim("q", oh),
-                r = m.dim("r", 3), s = m.dim("s", 3);
+    const DimId n = m.dim("n", 2), k = m.dim("k", 4), c = m.dim("c", 3), p = m.dim("p", oh),
+                q = m.dim("q", oh), r = m.dim("r", 3), s = m.dim("s", 3);
     const TensorId x = m.input("x", {2, 3, 10, 10}, Format::f16), w = m.input("w", {4, 3, 3, 3});
-    const ExprId v = m.mul(m.guarded(x, {m.at(n), m.at(c), Poly(stride) * m.at(p) + m.at(r) - Form(1),
-                                         Poly(stride) * m.at(q) + m.at(s) - Form(1)}),
-                           m.read(w, {k, c, r, s}));
+    const ExprId v =
+        m.mul(m.guarded(x, {m.at(n), m.at(c), Poly(stride) * m.at(p) + m.at(r) - Form(1),
+                            Poly(stride) * m.at(q) + m.at(s) - Form(1)}),
+              m.read(w, {k, c, r, s}));
     const TensorId y = m.fold("y", {n, k, p, q}, {c, r, s}, m.monoid("sum", {R}), {v});
     m.output(y);
-    const ExprId pool = m.guarded(y, {m.at(n), m.at(k), m.at(p) + m.at(r) - Form(1), m.at(q) + m.at(s) - Form(1)}, -inf);
+    const ExprId pool = m.guarded(
+        y, {m.at(n), m.at(k), m.at(p) + m.at(r) - Form(1), m.at(q) + m.at(s) - Form(1)}, -inf);
     m.output(m.fold("m", {n, k, p, q}, {r, s}, m.monoid("max", {R}), {pool}));
     check(m.g, 1e-5);
   }
@@ -342,8 +365,8 @@ TEST(LowerConv, TransposedByEqualities) {
   for (int64_t stride : {1, 2, 3}) {
     Make m;
     const int64_t n = 7, up = stride * n;
-    const DimId k = m.dim("k", 3), c = m.dim("c", 2), p = m.dim("p", n), q = m.dim("q", n), r = m.dim("r", 3),
-                s = m.dim("s", 3), p2 = m.dim("p2", up), q2 = m.dim("q2", up);
+    const DimId k = m.dim("k", 3), c = m.dim("c", 2), p = m.dim("p", n), q = m.dim("q", n),
+                r = m.dim("r", 3), s = m.dim("s", 3), p2 = m.dim("p2", up), q2 = m.dim("q2", up);
     const TensorId y = m.input("y", {3, n, n}), w = m.input("w", {3, 2, 3, 3});
     m.output(m.fold("up", {c, p2, q2}, {k, p, q, r, s}, m.monoid("sum", {R}),
                     {m.mul(m.read(y, {k, p, q}), m.read(w, {k, c, r, s}))},
@@ -371,8 +394,8 @@ TEST(LowerGather, BoundsThatGather) {
   // A length per row: the loop ends there. And a paged read under it.
   Make m;
   const DimId b = m.dim("b", 3), n = m.dim("n", 4), t = m.dim("t", 8), e = m.dim("e", 6);
-  const TensorId len = m.input("len", {3}, Format::i32), page = m.input("page", {3, 4}, Format::i32),
-                 cache = m.input("cache", {5, 8, 6});
+  const TensorId len = m.input("len", {3}, Format::i32),
+                 page = m.input("page", {3, 4}, Format::i32), cache = m.input("cache", {5, 8, 6});
   const ExprId length = m.read(len, {b}), slot = m.read(page, {b, n});
   m.output(m.fold("y", {b, e}, {n, t}, m.monoid("sum", {R}),
                   {m.guarded(cache, {m.gather(slot), m.at(t), m.at(e)})},
@@ -400,7 +423,8 @@ TEST(LowerGuard, ReadsImpliedByTheConditionStayInside) {
   const DimId i = m.dim("i", 5), j = m.dim("j", 5);
   const TensorId x = m.input("x", {4}), y = m.input("y", {5});
   m.output(m.fold("s", {i}, {j}, m.monoid("sum", {R}),
-                  {m.mul(m.read(x, {m.at(i) - Form(1)}), m.read(y, {j}))}, {m.bound(m.at(i) - m.at(j) - Form(1))}));
+                  {m.mul(m.read(x, {m.at(i) - Form(1)}), m.read(y, {j}))},
+                  {m.bound(m.at(i) - m.at(j) - Form(1))}));
   check(m.g, 1e-5);
 }
 
@@ -428,9 +452,12 @@ TEST(LowerOutput, InPlaceOrdersKernelsOrCopies) {
 TEST(LowerOutput, GatedUpdateWritesOneRow) {
   Make m;
   const DimId s = m.dim("s", 50), c = m.dim("c", 4);
-  const TensorId kc = m.input("kc", {50, 4}), fresh = m.input("fresh", {4}), pos = m.input("pos", {}, Format::i32);
+  const TensorId kc = m.input("kc", {50, 4}), fresh = m.input("fresh", {4}),
+                 pos = m.input("pos", {}, Format::i32);
   const ExprId at = m.op(Op::eq, m.g.iota(m.at(s)), m.read(pos, std::vector<DimId>{}));
-  m.output(m.map("kc2", {s, c}, m.op(Op::select, at, m.read(fresh, {c}), m.read(kc, {s, c})), Format::f32), kc);
+  m.output(m.map("kc2", {s, c}, m.op(Op::select, at, m.read(fresh, {c}), m.read(kc, {s, c})),
+                 Format::f32),
+           kc);
   Store in = draw(m.g);
   in["pos"] = {17};
   check(m.g, in, 0);
@@ -467,11 +494,18 @@ TEST(LowerSize, SymbolicMatmulWithOneCompilation) {
     Make m;
     const Poly n = m.param("n"), k = m.param("k"), p = m.param("p");
     const DimId i = m.dim("i", n), c = m.dim("c", k), f = m.dim("f", p);
-    const TensorId a = m.input("a", {n, k}), b = m.input("b", tb ? std::vector<Poly>{p, k} : std::vector<Poly>{k, p});
-    m.output(m.fold("y", {i, f}, {c}, m.monoid("sum", {R}),
-                    {m.mul(m.read(a, {i, c}), m.read(b, tb ? std::vector{f, c} : std::vector{c, f}))}));
+    const TensorId a = m.input("a", {n, k}),
+                   b = m.input("b", tb ? std::vector<Poly>{p, k} : std::vector<Poly>{k, p});
+    m.output(
+        m.fold("y", {i, f}, {c}, m.monoid("sum", {R}),
+               {m.mul(m.read(a, {i, c}), m.read(b, tb ? std::vector{f, c} : std::vector{c, f}))}));
     Compiled compiled(m.g);
-    for (const auto& [x, y, z] : {std::array<int64_t, 3>{1, 1, 1}, {5, 33, 64}, {3, 100, 131}, {0, 4, 4}, {4, 0, 5}, {4, 5, 0}}) {
+    for (const auto& [x, y, z] : {std::array<int64_t, 3>{1, 1, 1},
+                                  {5, 33, 64},
+                                  {3, 100, 131},
+                                  {0, 4, 4},
+                                  {4, 0, 5},
+                                  {4, 5, 0}}) {
       const Sizes s = {{"n", x}, {"k", y}, {"p", z}};
       const Store in = draw(m.g, s);
       compare("y", compiled.run(in, s).outputs.at("y"), reference(m.g, in, s).at("y"), 1e-5);
@@ -520,7 +554,8 @@ TEST(LowerKernels, LongChainOfMaps) {
   Make m;
   const DimId i = m.dim("i", 3);
   TensorId t = m.input("x", {3});
-  for (int k = 0; k < 200; ++k) t = m.map("t" + std::to_string(k), {i}, m.mul(m.read(t, {i}), m.num(1.01)));
+  for (int k = 0; k < 200; ++k)
+    t = m.map("t" + std::to_string(k), {i}, m.mul(m.read(t, {i}), m.num(1.01)));
   m.output(t);
   check(m.g, 1e-4);
 }

@@ -128,12 +128,18 @@ struct Evaluator {
   Value leaf(uint32_t id) {
     const Leaf& l = g.leaf(id);
     switch (l.what) {
-      case Leaf::What::iota: return Value::integer(form(l.form()));
-      case Leaf::What::state: return states[l.number];
-      case Leaf::What::left: return left[l.number];
-      case Leaf::What::right: return right[l.number];
-      case Leaf::What::argument: return arguments[l.number];
-      case Leaf::What::read: break;
+      case Leaf::What::iota:
+        return Value::integer(form(l.form()));
+      case Leaf::What::state:
+        return states[l.number];
+      case Leaf::What::left:
+        return left[l.number];
+      case Leaf::What::right:
+        return right[l.number];
+      case Leaf::What::argument:
+        return arguments[l.number];
+      case Leaf::What::read:
+        break;
     }
     int64_t flat = 0;
     for (size_t a = 0; a < l.forms.size(); ++a) {
@@ -250,8 +256,11 @@ Store draw(const Graph& g, const Sizes& sizes, int64_t top, uint64_t seed) {
     if (t.role != Role::input) continue;
     Data d(static_cast<size_t>(volume(t.shape).evaluate(params).value()));
     for (double& v : d) {
-      if (t.kind == Kind::real) v = round_to(*t.format, normal(rng));
-      else v = static_cast<double>(rng() % static_cast<uint64_t>(t.kind == Kind::boolean ? 2 : top + 1));
+      if (t.kind == Kind::real)
+        v = round_to(*t.format, normal(rng));
+      else
+        v = static_cast<double>(rng() %
+                                static_cast<uint64_t>(t.kind == Kind::boolean ? 2 : top + 1));
     }
     store[t.name] = d;
   }
@@ -302,7 +311,8 @@ Ran Compiled::run(const Store& inputs, const Sizes& sizes, int repeats) {
                         std::byte{0xff});
       if (buffer.role == loop::Role::input)
         for (int64_t k = 0; k < count; ++k)
-          store_element(buffer.format, it->second.data(), k, inputs.at(buffer.name)[static_cast<size_t>(k)]);
+          store_element(buffer.format, it->second.data(), k,
+                        inputs.at(buffer.name)[static_cast<size_t>(k)]);
     }
     pointers.push_back(it->second.data());
   }
@@ -340,9 +350,11 @@ void compare(const std::string& name, const Data& got, const Data& want, double 
   for (size_t k = 0; k < got.size(); ++k) {
     const double a = got[k], b = want[k];
     if (std::isnan(b) || std::isinf(b)) {
-      ASSERT_TRUE(std::isnan(b) ? std::isnan(a) : a == b) << name << "[" << k << "] got " << a << " want " << b;
+      ASSERT_TRUE(std::isnan(b) ? std::isnan(a) : a == b)
+          << name << "[" << k << "] got " << a << " want " << b;
     } else {
-      ASSERT_LE(std::fabs(a - b), tol * scale) << name << "[" << k << "] got " << a << " want " << b;
+      ASSERT_LE(std::fabs(a - b), tol * scale)
+          << name << "[" << k << "] got " << a << " want " << b;
     }
   }
 }
@@ -353,7 +365,8 @@ void check(const Graph& g, const Store& inputs, double tol, const Sizes& sizes,
   SCOPED_TRACE(c.text());
   const Ran ran = c.run(inputs, sizes);
   const Store want = reference(g, inputs, sizes);
-  for (const Output& o : g.outputs) compare(g[o.tensor].name, ran.outputs.at(g[o.tensor].name), want.at(g[o.tensor].name), tol);
+  for (const Output& o : g.outputs)
+    compare(g[o.tensor].name, ran.outputs.at(g[o.tensor].name), want.at(g[o.tensor].name), tol);
 }
 
 void check(const Graph& g, double tol, const Sizes& sizes, const PlanOptions& options) {

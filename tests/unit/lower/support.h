@@ -75,11 +75,12 @@ Store draw(const Graph& g, const Sizes& sizes = {}, int64_t top = 7, uint64_t se
 struct Ran {
   Store outputs;
   double ms = 0;
-  std::string text;                     // the loop program
+  std::string text;  // the loop program
   std::vector<Allocation> allocations;
 };
 
-// Plans, lowers, compiles and runs for each of the sizes with one compilation; outputs are poisoned first.
+// Plans, lowers, compiles and runs for each of the sizes with one compilation; outputs are poisoned
+// first.
 class Compiled {
  public:
   explicit Compiled(const Graph& g, const PlanOptions& options = {});
@@ -94,8 +95,10 @@ class Compiled {
   std::unique_ptr<State> state_;
 };
 
-// Runs and compares every output with the reference: |a - b| <= tol * max|b|, NaN and infinities alike.
-void check(const Graph& g, double tol = 1e-5, const Sizes& sizes = {}, const PlanOptions& options = {});
+// Runs and compares every output with the reference: |a - b| <= tol * max|b|, NaN and infinities
+// alike.
+void check(const Graph& g, double tol = 1e-5, const Sizes& sizes = {},
+           const PlanOptions& options = {});
 void check(const Graph& g, const Store& inputs, double tol, const Sizes& sizes = {},
            const PlanOptions& options = {});
 void compare(const std::string& name, const Data& got, const Data& want, double tol);

@@ -1,0 +1,112 @@
+// Loop bounds and conditions of a kernel's guards, and the loops over inner points.
+#include <algorithm>
+
+#include "ir/guards.h"
+#include "loop/lower_kernel.h"
+#include "schedule/variance.h"
+
+namespace tang::loop {
+
+namespace {
+
+using SOp = tang::Op;
+
+}  // namespace
+
+std::vector<KernelLowering::Placed> KernelLowering::place(const std::vector<Guard>& guards,
+                                                          const std::vector<DimId>& loops) {
+  std::vector<Placed> result;
+  for (const Guard& guard : guards) {
+    Placed p{guard, -1, false};
+    for (DimId d : dims_of(g, guard)) {
+      const auto at = std::find(loops.begin(), loops.end(), d);
+      if (at != loops.end()) p.deepest = std::max(p.deepest, static_cast<int>(at - loops.begin()));
+    }
+    result.push_back(std::move(p));
+  }
+  return result;
+}
+
+// Bounds of loop k that the guards imply, whatever the loops inside it do: their coordinates are
+// replaced by those of their box that make the guard easiest. A guard whose deepest coordinate is
+// this one is then exact, unless it gathers through it or its coefficient is not a constant.
+KernelLowering::Bounds KernelLowering::bounds(std::vector<Placed>& placed,
+                                              const std::vector<DimId>& loops, size_t k,
+                                              int level) {
+  const DimId d = loops[k];
+  const auto position = [&](DimId other) {
+    const auto at = std::find(loops.begin(), loops.end(), other);
+    return at == loops.end() ? -1 : static_cast<int>(at - loops.begin());
+  };
+  const auto limit = [&](const Form& f, std::optional<ExprId>& lo, std::optional<ExprId>& hi) {
+    const auto c = f.coefficient(d).constant();
+    if (!c || *c == 0) return false;
+    Form rest = f - Poly(*c) * Form::coordinate(d);
+    for (const Form::Gather& x_ : f.gathers)
+      for (const Form& inner : g.leaf(x_.leaf).forms)
+        for (DimId other : dims_of(g, inner))
+          if (position(other) >= static_cast<int>(k)) return false;
+    for (const Form::Term& t : f.terms) {
+      if (position(t.dim) <= static_cast<int>(k)) continue;
+      rest = rest - t.coeff * Form::coordinate(t.dim);
+      if (t.coeff.proved_nonnegative())
+        rest = rest + Form(t.coeff * (g.extent(t.dim) - Poly(1)));
+      else if (!t.coeff.proved_nonpositive())
+        return false;
+    }
+    const ExprId quotient = *c == 1 || *c == -1
+                                ? g.iota(rest)
+                                : g.pool.make(SOp::div, g.iota(rest), g.pool.integer(std::abs(*c)));
+    if (*c > 0) {
+      const ExprId least = g.make(SOp::neg, quotient);
+      lo = lo ? g.pool.make(SOp::max, *lo, least) : least;
+    } else {
+      const ExprId past = g.make(SOp::add, quotient, g.pool.integer(1));
+      hi = hi ? g.pool.make(SOp::min, *hi, past) : past;
+    }
+    return true;
+  };
+  std::optional<ExprId> lo, hi;
+  for (Placed& p : placed) {
+    if (p.guard.what == Guard::What::data || p.deepest < static_cast<int>(k)) continue;
+    bool all = limit(p.guard.form, lo, hi);
+    if (p.guard.what == Guard::What::zero) all &= limit(Poly(-1) * p.guard.form, lo, hi);
+    if (p.deepest == static_cast<int>(k)) p.exact = all;
+  }
+  Bounds result{b.integer(0), b.poly(g.extent(d)), !lo && !hi};
+  const ExprId zero = g.pool.integer(0), extent = g.iota(Form(g.extent(d)));
+  if (lo) result.lo = b.let("lo", x.eval(g.pool.make(SOp::max, *lo, zero), level));
+  if (hi) result.hi = b.let("hi", x.eval(g.pool.make(SOp::min, *hi, extent), level));
+  return result;
+}
+
+// Opens an `if` for each guard decided at this position that no bound expresses.
+int KernelLowering::open_conditions(const std::vector<Placed>& placed, int position, int level) {
+  int opened = 0;
+  for (const Placed& p : placed) {
+    if (p.deepest != position || p.exact) continue;
+    open_if(x.eval(condition_of(g, p.guard), level));
+    ++opened;
+  }
+  return opened;
+}
+
+void KernelLowering::inner_loops(const std::vector<DimId>& inner, int level, Region& r,
+                                 const std::function<void()>& inside) {
+  x.prepare(r, level);
+  for (size_t k = 0; k < inner.size(); ++k) {
+    const DimId d = inner[k];
+    const bool blocked = plan_.vector == d;
+    const Value size = blocked ? *block_size_ : b.poly(g.extent(d));
+    Value var;
+    open_for(g[d].name, b.integer(0), size,
+             {.hint = k + 1 == inner.size() ? Hint::vector : Hint::none}, &var);
+    x.inner_index[d] = {var, size};
+    x.value_of[d] = blocked ? b.add(*block_start_, var) : var;
+    x.prepare(r, level + 1 + static_cast<int>(k));
+  }
+  inside();
+  close(static_cast<int>(inner.size()));
+}
+
+}  // namespace tang::loop

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# derive, run, check, emit and bench on attention: what they print, and their JSON.
+. tests/cli/lib.bash
+
+expect 0 derive "$attention" -D seq=4096; out "naive "; out "derived"; out "kernel o"; out "stabilize_softmax"
+out "recomputed in the tiles of o"; silent
+expect 0 derive "$attention"; out "seq"
+expect 0 derive "$attention" --text; cp "$work/out" "$work/derived.tang"
+expect 0 derive "$work/derived.tang" --naive --text; cmp -s "$work/out" "$work/derived.tang" || fault "the derived text does not print back"
+expect 0 derive "$attention" -D seq=8 --json
+for key in '"schema":1' '"rewrites":[' '"law":' '"points":["h","i","e"]' '"reduce":["j"]' '"monoid":"online"' \
+  '"materialises":[[8,8,64]]' '"schedule":{' '"text":"' '"allocations":[]'; do out "$key"; done
+expect 0 derive "$attention" --why-not --json; out '"near":['
+expect 0 derive "$attention" --dump "$work/dump"; exists "$work/dump/00-naive.tang"
+
+expect 0 run "$attention" -D seq=5; out "[8, 5, 64]"; out "f32"; silent
+expect 0 run "$attention" -D seq=5 --json; out '"outputs":{"o":{"format":"f32","shape":[8,5,64]}}'; out '"ms":'; out '"allocations":[]'
+expect 0 run "$attention" -D seq=5 --out "$work/a.npy"
+expect 0 run "$attention" -D seq=5 --naive --out "$work/b.npy"; exists "$work/b.npy"
+expect 0 run "$attention" -D seq=5 --device oracle --out o="$work/c.npz"; exists "$work/c.npz"
+expect 0 run "$attention" -D seq=0; out "(empty)"
+# An output fed back as an input binds the param.
+expect 0 run "$attention" --in q="$work/a.npy"; out "[8, 5, 64]"
+expect 2 run "$attention" --in q="$work/a.npy" -D seq=6; err "E0711"; err "seq"; err "6"; err "5"
+expect 0 run "$attention" -D seq=4 --store o=f16; out "f16"
+
+expect 0 check "$attention" -D seq=33; out "✓"; out "naive 7 of 7"; out "derived 1 of 1"
+expect 0 check "$attention" -D seq=33 --device c,oracle --json
+[[ $(wc -l <"$work/out") == 2 ]] || fault "check --json: one line a device"
+out '"ok":true'; out '"program":"derived"'; out '"tol":'; out '"device":"oracle"'
+expect 0 check "$attention" -D seq=33 --device all
+expect 1 check "$attention" -D seq=33 --tol 0; out "✗"; out "again: tang check"
+
+# A wrong kernel is found and named; a malformed one is bad input, with its place.
+expect 0 derive "$attention" -D seq=4 --dump "$work/dump"
+loop=$(echo "$work"/dump/*-program.loop)
+sed -n '/^kernel o /,/^}/p' "$loop" >"$work/right.loop"
+expect 0 check "$attention" -D seq=4 --replace o="$work/right.loop"
+cat >"$work/wrong.loop" <<'END'
+kernel o writes o {
+  for n in 0 .. 512 * seq {
+    store o[n] = 0.5
+  }
+}
+END
+expect 1 check "$attention" -D seq=4 --replace o="$work/wrong.loop"; out "kernel o is wrong"; out "every element was written"
+expect 1 check "$attention" -D seq=4 --replace o="$work/wrong.loop" --json; out '"ok":false'; out '"kernel":"o"'
+sed 's/512/256/' "$work/wrong.loop" >"$work/half.loop"
+expect 1 check "$attention" -D seq=4 --replace o="$work/half.loop"; out "1024 elements were never written"
+echo 'kernel o writes o { store' >"$work/bad.loop"
+expect 2 check "$attention" -D seq=4 --replace o="$work/bad.loop"; err "bad.loop:1"
+
+# Promises.
+cat >"$work/monoid.tang" <<'END'
+dim i = 8, j = 8
+input x[i, j]
+monoid away(a) identity 0 combine(p, q) = p.a - q.a commutative
+y[i] = away[j](x[i, j])
+output y
+END
+expect 1 check "$work/monoid.tang"; err "E0508"; err "away"
+printf 'dim n = 4, g = 2\ninput seg[n] : i32, x[n]\nsorted seg\ny[g] = sum[n | seg[n] == g](x[n])\noutput y\n' >"$work/seg.tang"
+expect 0 check "$work/seg.tang"
+printf '\3\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0' >"$work/seg.raw"
+expect 1 check "$work/seg.tang" --in seg="$work/seg.raw"; err "E0418"
+printf 'dim t = 4, c = 2, v = 3\ninput tok[t] : i32, x[v, c]\ny[t, c] = x[tok[t], c]\noutput y\n' >"$work/gather.tang"
+expect 0 check "$work/gather.tang"
+expect 1 check "$work/gather.tang" --in tok="$work/seg.raw"; err "E0417"
+expect 0 run "$work/gather.tang" --in tok="$work/seg.raw"
+
+expect 0 emit "$attention" -o "$work/emitted" --json; out '"target":"c"'; out '"files":["attention.c","manifest.json"]'; out '"kernels":['
+exists "$work/emitted/attention.c"; exists "$work/emitted/manifest.json"
+cc -std=c11 -c "$work/emitted/attention.c" -o "$work/a.o" || fault "the emitted C does not compile"
+cp "$work/emitted/attention.c" "$work/first.c"
+expect 0 emit "$attention" -o "$work/emitted" -D seq=64; cmp -s "$work/first.c" "$work/emitted/attention.c" || fault "emit depends on -D"
+
+expect 0 bench "$attention" -D seq=64 --vs-naive --runs 3; out "kernel "; out "total"; out "times as fast"
+expect 0 bench "$attention" -D seq=64 --runs 3 --json; out '"total_ms":'; out '"floor_ms":null'; out '"flops":'
+expect 0 rules --json; out '"rule":"stabilize_softmax"'
+expect 0 devices --json; out '"device":"c"'; out '"limits":{'
+expect 0 cache info --json; out '"entries":'
+expect 0 cache clear; expect 0 cache info --json; out '"entries":0'
+
+# The schedule as a file.
+expect 0 derive "$attention" -D seq=64 --schedule-out "$work/s.json"; exists "$work/s.json"
+expect 0 check "$attention" -D seq=64 --schedule "$work/s.json"
+echo '{"schema":1,"kernels":{"o":{"mapping":"warp"}}}' >"$work/t.json"
+expect 2 check "$attention" -D seq=64 --schedule "$work/t.json"; err "E0805"
+finish

@@ -1,0 +1,201 @@
+#include "unit/cases/harness.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "eval/oracle.h"
+#include "eval/random_inputs.h"
+#include "front/elaborate.h"
+#include "front/render.h"
+#include "ir/bind.h"
+#include "ir/softmax.h"
+#include "ir/verify.h"
+#include "rewrite/pipeline.h"
+#include "run/c_device.h"
+#include "run/memory.h"
+#include "verify/variant.h"
+
+namespace tang::cases {
+
+std::vector<double> Run::reals(const std::string& output) const {
+  std::vector<double> result;
+  const Values& v = outputs.at(output);
+  for (int64_t k = 0; k < v.elements(); ++k) result.push_back(v.at(k).as_real());
+  return result;
+}
+
+double Run::real(const std::string& output, int64_t flat) const {
+  return outputs.at(output).at(flat).as_real();
+}
+
+int64_t Run::integer(const std::string& output, int64_t flat) const {
+  return outputs.at(output).at(flat).as_integer();
+}
+
+Case::Case(const std::string& text, const Sizes& sizes) {
+  compile_.use_cache = false;
+  auto g = parse(text);
+  if (!g) {
+    ADD_FAILURE() << render(g.error(), nullptr) << text;
+    return;
+  }
+  naive_ = std::move(*g);
+  Bindings bindings;
+  bindings.flags = sizes;
+  const Diagnostics bad = bind(naive_, bindings);
+  EXPECT_TRUE(bad.empty()) << render(bad, nullptr) << text;
+  for (TensorId t : inputs_of(naive_)) {
+    auto array = random_input(naive_, t, bound_params(naive_), 0);
+    EXPECT_TRUE(array) << naive_[t].name;
+    inputs_.push_back(array ? std::move(*array) : Array{});
+  }
+}
+
+Case& Case::set(const std::string& input, const std::vector<double>& values) {
+  const std::vector<TensorId> ids = inputs_of(naive_);
+  for (size_t k = 0; k < ids.size(); ++k) {
+    if (naive_[ids[k]].name != input) continue;
+    EXPECT_EQ(inputs_[k].elements(), static_cast<int64_t>(values.size())) << input;
+    for (size_t e = 0; e < values.size(); ++e) inputs_[k].set(static_cast<int64_t>(e), values[e]);
+    return *this;
+  }
+  ADD_FAILURE() << "no input " << input;
+  return *this;
+}
+
+Case& Case::flags(std::vector<std::string> flags) {
+  compile_.flags = std::move(flags);
+  return *this;
+}
+
+Case& Case::plan(const std::string& name, const PlanOptions& options) {
+  plans_.emplace_back(name, options);
+  return *this;
+}
+
+std::vector<int64_t> Case::shape(const std::string& tensor) const {
+  return bound_shape(naive_, *naive_.find_tensor(tensor));
+}
+
+Run Case::oracle(const std::string& way, const Graph& g) const {
+  Run run{way, {}, {}};
+  const Graph read = softmax_reading(g);
+  Given given;
+  const std::vector<TensorId> ids = inputs_of(read);
+  for (size_t k = 0; k < ids.size(); ++k) given[ids[k]] = &inputs_[k];
+  OracleOptions full;
+  full.extent = OracleOptions::Extent::full;
+  auto values = evaluate(read, bound_params(read), given, full);
+  if (!values) {
+    ADD_FAILURE() << way << ": " << values.error().message;
+    return run;
+  }
+  for (auto& [t, v] : *values) run.outputs.emplace(read[t].name, std::move(v));
+  return run;
+}
+
+namespace {
+
+// Runs a whole program as a caller of tang_run() would.
+Run execute(const std::string& way, const Variant& v, const Executable& program, std::vector<Array> inputs) {
+  Run run{way, {}, {}};
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  std::vector<Array*> pointers;
+  for (Array& a : inputs) pointers.push_back(&a);
+  const auto bytes = program.workspace_bytes(symbols);
+  if (!bytes) {
+    ADD_FAILURE() << way << ": " << bytes.error().message;
+    return run;
+  }
+  auto memory = ProgramMemory::make(v.program(), symbols, pointers, ProgramMemory::Workspace::joined, *bytes);
+  if (!memory) {
+    ADD_FAILURE() << way << ": " << memory.error().message;
+    return run;
+  }
+  memory->poison();
+  const auto ran = program.run(memory->arguments(), symbols, memory->workspace());
+  EXPECT_TRUE(ran) << way << ": " << (ran ? "" : ran.error().message);
+  for (size_t k = 0; k < v.outputs.size(); ++k) {
+    const TensorId t = v.schedule.outputs[k].tensor;
+    Array& a = memory->array(v.outputs[k]);
+    a.shape = bound_shape(v.graph, t);
+    run.outputs.emplace(v.graph[t].name, *decode(a, v.graph[t].kind));
+    run.stored.emplace(v.graph[t].name, a);
+  }
+  return run;
+}
+
+PlanOptions plain_loops() {
+  PlanOptions o;
+  o.inline_contractions = false;
+  o.vectorise = false;
+  o.contract = false;
+  return o;
+}
+
+}  // namespace
+
+std::vector<Run> Case::run() const {
+  const Graph derived = derive(naive_).derived;
+  const Diagnostics bad = verify(derived);
+  EXPECT_TRUE(bad.empty()) << render(bad, nullptr);
+  std::vector<Run> runs = {oracle("oracle naive", naive_), oracle("oracle derived", derived)};
+  std::vector<std::pair<std::string, Variant>> variants;
+  const auto add = [&](const std::string& way, const Graph& g, const PlanOptions& options) {
+    auto v = make_variant(g, options);
+    if (v) variants.emplace_back(way, std::move(*v));
+    else ADD_FAILURE() << way << ": " << v.error().message;
+  };
+  add("c naive", naive_, naive_plan({}));
+  add("c naive, plain loops", naive_, plain_loops());
+  add("c derived", derived, {});
+  add("c derived, plain loops", derived, plain_loops());
+  for (const auto& [name, options] : plans_) add("c derived, " + name, derived, options);
+  std::vector<const LoopProgram*> programs;
+  for (const auto& [way, v] : variants) programs.push_back(&v.program());
+  CDevice device;
+  Diagnostics warnings;
+  const auto made = device.compile_all(programs, compile_, warnings);
+  if (!made) {
+    ADD_FAILURE() << made.error().message;
+    return runs;
+  }
+  for (size_t k = 0; k < variants.size(); ++k)
+    runs.push_back(execute(variants[k].first, variants[k].second, *(*made)[k], inputs_));
+  return runs;
+}
+
+void expect_agreement(const std::vector<Run>& runs, double tolerance) {
+  for (const Run& run : runs)
+    for (const auto& [name, want] : runs.front().outputs) {
+      const auto got = run.outputs.find(name);
+      if (got == run.outputs.end()) {
+        ADD_FAILURE() << run.way << ": no output " << name;
+        continue;
+      }
+      ASSERT_EQ(got->second.shape, want.shape) << run.way << ": " << name;
+      const Comparison c = compare(want, got->second);
+      EXPECT_TRUE(c.passes(tolerance)) << run.way << ": " << name << " at " << c.worst << ": " << comparison_text(c);
+    }
+}
+
+void expect_values(const std::vector<Run>& runs, const std::string& output,
+                   const std::vector<double>& want, double tolerance) {
+  double scale = 0;
+  for (double w : want)
+    if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
+  for (const Run& run : runs) {
+    const std::vector<double> got = run.reals(output);
+    ASSERT_EQ(got.size(), want.size()) << run.way;
+    for (size_t k = 0; k < want.size(); ++k) {
+      const bool same = std::isnan(want[k])      ? std::isnan(got[k])
+                        : !std::isfinite(want[k]) ? got[k] == want[k]
+                                                  : std::abs(got[k] - want[k]) <= tolerance * std::max(scale, 1e-300);
+      EXPECT_TRUE(same) << run.way << ": " << output << " at " << k << ": got " << got[k] << ", want " << want[k];
+    }
+  }
+}
+
+}  // namespace tang::cases

@@ -1,0 +1,63 @@
+// Programs as text, run in every way there is: the oracle and compiled C, the program as written and
+// as derived, with the default schedule and with plain loops.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "eval/compare.h"
+#include "ir/graph.h"
+#include "run/device.h"
+#include "schedule/schedule.h"
+
+namespace tang::cases {
+
+using Sizes = std::map<std::string, int64_t>;
+
+// The outputs of one way to run a program.
+struct Run {
+  std::string way;                        // "oracle naive", "c derived, plain loops", …
+  std::map<std::string, Values> outputs;
+  std::map<std::string, Array> stored;    // the same as a device left them; none for the oracle
+
+  std::vector<double> reals(const std::string& output) const;
+  double real(const std::string& output, int64_t flat = 0) const;
+  int64_t integer(const std::string& output, int64_t flat = 0) const;
+};
+
+class Case {
+ public:
+  // Fails the test if the text is wrong. Inputs that are not set are drawn from seed 0.
+  explicit Case(const std::string& text, const Sizes& sizes = {});
+
+  Case& set(const std::string& input, const std::vector<double>& values);
+  // Compiler flags in place of the default ones.
+  Case& flags(std::vector<std::string> flags);
+  // More schedules for the derived program.
+  Case& plan(const std::string& name, const PlanOptions& options);
+
+  // All ways; the oracle on the program as written comes first.
+  std::vector<Run> run() const;
+
+  const Graph& naive() const { return naive_; }
+  std::vector<int64_t> shape(const std::string& tensor) const;
+
+ private:
+  Run oracle(const std::string& way, const Graph& g) const;
+
+  Graph naive_;
+  std::vector<Array> inputs_;
+  CompileOptions compile_;
+  std::vector<std::pair<std::string, PlanOptions>> plans_;
+};
+
+// Every way gives what the first does: integers, NaNs and infinities exactly, reals to `tolerance` of
+// the tensor's largest.
+void expect_agreement(const std::vector<Run>& runs, double tolerance);
+
+// Every way gives these values, each to `tolerance` of the largest; NaN and infinities exactly.
+void expect_values(const std::vector<Run>& runs, const std::string& output,
+                   const std::vector<double>& want, double tolerance);
+
+}  // namespace tang::cases
