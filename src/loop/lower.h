@@ -1,8 +1,7 @@
 // From a graph and its schedule to a loop program: the seam that tile programs will replace.
 //
 // Buffers are the inputs in program order, then the outputs, then workspace: stored intermediate
-// tensors and rows of accumulators that are too large or not of constant size. Each kernel is a
-// nest
+// tensors and rows of accumulators that are too large or not of constant size. A kernel is a nest
 //
 //     for outer points { states = identity; for reduce, within the guards { states = states (+)
 //     lift(args), inner points innermost }; for inner points { store value(states) } }

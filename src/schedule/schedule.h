@@ -3,18 +3,17 @@
 // A schedule is plain data. `plan` decides; `lower` (loop/lower.h) obeys and decides nothing. Every
 // field is licensed by a law, so a schedule never changes what a program means:
 //
-//   inlined   short contractions recomputed inside the kernel instead of stored (5.9, 11.10):
-//   purity outer     points looped outside the reduce loops: outputs are independent inner points
-//   looped inside the reduce loops, because some state component does not vary along
-//             them and is computed once for all (attention's value columns): point-invariance
-//   vector    a point run in blocks of `block` inside the reduce loops, so its reads have unit
-//   stride lanes     partial states that stride the innermost reduce loop and are combined at the
-//   end in a
+//   inlined   short contractions recomputed in the kernel, not stored (5.9, 11.10): purity
+//   outer     points looped outside the reduce loops: outputs are independent
+//   inner     points looped inside the reduce loops, because some state component does not vary
+//             along them and is computed once for all (value columns): point-invariance
+//   vector    a point run in blocks of `block` inside the reduce loops, for unit strides
+//   lanes     partial states that stride the innermost reduce loop, combined at the end in a
 //             fixed tree: associativity and commutativity
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
-//   o[h, i, e] = online[j](s_1[h, i, j], v[h, j, e])   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j,
-//   d])
+//   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])
+//   o[h, i, e] = online[j](s_1[h, i, j], v[h, j, e])
 //     kernel o: inlined s_1 (32 lanes) · outer h i · inner e
 #pragma once
 
@@ -68,10 +67,11 @@ struct PlanOptions {
   int64_t largest_ratio = 2;        // recomputation allowed by choice
 };
 
-// Plans the definitions the outputs need. E0590 (E0690: a gradient) names a construct that has no lowering yet.
+// Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no
+// lowering yet.
 Result<Schedule> plan(const Graph& g, const PlanOptions& options = {});
 
-// The plan as data: {"points":[…],"reduce":[…],"inlined":[…],"vector":…,…}, names instead of ids.
+// The plan as data: {"outer":[…],"inner":[…],"inlined":[…],"vector":…,…}, names instead of ids.
 nlohmann::json to_json(const Graph& g, const KernelPlan& plan);
 // One line: "points h i e · reduce j · inside e · s_1 recomputed (32 lanes)".
 std::string describe(const Graph& g, const KernelPlan& plan);
