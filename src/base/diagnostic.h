@@ -12,13 +12,14 @@
 
 namespace tang {
 
-// Exit codes of the command line (language.md section 2). Every diagnostic carries the one it causes.
+// Exit codes of the command line (language.md section 2). Every diagnostic carries the one it
+// causes.
 enum class Exit : int {
   ok = 0,
-  wrong_result = 1,   // wrong result, or a budget exceeded
-  bad_input = 2,      // bad usage or bad input
-  no_device = 3,      // device, driver or compiler missing
-  target_limit = 4,   // a limit of the target is exceeded
+  wrong_result = 1,  // wrong result, or a budget exceeded
+  bad_input = 2,     // bad usage or bad input
+  no_device = 3,     // device, driver or compiler missing
+  target_limit = 4,  // a limit of the target is exceeded
   out_of_memory = 5,
   interrupted = 130,
 };
@@ -33,11 +34,11 @@ struct Location {
 };
 
 struct Diagnostic {
-  std::string id;          // stable, "E0401"; "W0101" for warnings
-  std::string message;     // one sentence: names, both shapes, the rule broken
+  std::string id;       // stable, "E0401"; "W0101" for warnings
+  std::string message;  // one sentence: names, both shapes, the rule broken
   Location where;
-  std::string label;       // text after the carets: "runs over 1…8, `k[8, seq, 64]` has 0…7"
-  std::string hint;        // what to do
+  std::string label;  // text after the carets: "runs over 1…8, `k[8, seq, 64]` has 0…7"
+  std::string hint;   // what to do
   Exit exit = Exit::bad_input;
 };
 

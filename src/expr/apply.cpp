@@ -44,53 +44,95 @@ int64_t wrap(uint64_t x) { return static_cast<int64_t>(x); }
 
 Value apply_integer(Op op, int64_t a, int64_t b) {
   switch (op) {
-    case Op::add: return Value::integer(wrap(bits(a) + bits(b)));
-    case Op::sub: return Value::integer(wrap(bits(a) - bits(b)));
-    case Op::mul: return Value::integer(wrap(bits(a) * bits(b)));
-    case Op::neg: return Value::integer(wrap(0 - bits(a)));
-    case Op::max: return Value::integer(a < b ? b : a);
-    case Op::min: return Value::integer(b < a ? b : a);
-    case Op::abs: return Value::integer(a < 0 ? wrap(0 - bits(a)) : a);
-    case Op::relu: return Value::integer(a < 0 ? 0 : a);
-    case Op::div: return Value::integer(floor_div(a, b));
-    case Op::mod: return Value::integer(floor_mod(a, b));
-    case Op::pow: return Value::integer(wrap(power(bits(a), bits(b))));
-    default: return Value::integer(a);  // floor of an integer
+    case Op::add:
+      return Value::integer(wrap(bits(a) + bits(b)));
+    case Op::sub:
+      return Value::integer(wrap(bits(a) - bits(b)));
+    case Op::mul:
+      return Value::integer(wrap(bits(a) * bits(b)));
+    case Op::neg:
+      return Value::integer(wrap(0 - bits(a)));
+    case Op::max:
+      return Value::integer(a < b ? b : a);
+    case Op::min:
+      return Value::integer(b < a ? b : a);
+    case Op::abs:
+      return Value::integer(a < 0 ? wrap(0 - bits(a)) : a);
+    case Op::relu:
+      return Value::integer(a < 0 ? 0 : a);
+    case Op::div:
+      return Value::integer(floor_div(a, b));
+    case Op::mod:
+      return Value::integer(floor_mod(a, b));
+    case Op::pow:
+      return Value::integer(wrap(power(bits(a), bits(b))));
+    default:
+      return Value::integer(a);  // floor of an integer
   }
 }
 
 double apply_real(Op op, double a, double b) {
   switch (op) {
-    case Op::add: return a + b;
-    case Op::sub: return a - b;
-    case Op::mul: return a * b;
-    case Op::quot: return a * recip(b);
-    case Op::neg: return -a;
-    case Op::recip: return recip(a);
-    case Op::sqrt: return std::sqrt(a);
-    case Op::rsqrt: return recip(std::sqrt(a));
-    case Op::sin: return std::sin(a);
-    case Op::cos: return std::sin(a + std::numbers::pi / 2);
-    case Op::atan2: return std::atan2(a, b);
-    case Op::exp: return std::exp(a);
-    case Op::log: return std::log(a);
-    case Op::floor: return std::floor(a);
-    case Op::div: return std::floor(a / b);
-    case Op::mod: return a - b * std::floor(a / b);
-    case Op::max: return max_real(a, b);
-    case Op::min: return min_real(a, b);
-    case Op::abs: return a < 0 ? -a : a;
-    case Op::relu: return a < 0 ? 0 : a;
-    case Op::sigmoid: return sigmoid(a);
-    case Op::tanh: return 1 - 2 * recip(std::exp(2 * a) + 1);
-    case Op::silu: return a < -1024 ? 0 : a * sigmoid(a);
-    case Op::log1p: return log1p_macro(a);
-    case Op::softplus: return max_real(a, 0) + log1p_macro(std::exp(-(a < 0 ? -a : a)));
-    case Op::erf: return 1 - erfc_chebyshev(a);
-    case Op::erfc: return erfc_chebyshev(a);
-    case Op::gelu: return a < -1024 ? 0 : a / 2 * erfc_chebyshev(-0.7071067811865476 * a);
-    case Op::gelu_tanh: return gelu_tanh(a);
-    default: return std::numeric_limits<double>::quiet_NaN();
+    case Op::add:
+      return a + b;
+    case Op::sub:
+      return a - b;
+    case Op::mul:
+      return a * b;
+    case Op::quot:
+      return a * recip(b);
+    case Op::neg:
+      return -a;
+    case Op::recip:
+      return recip(a);
+    case Op::sqrt:
+      return std::sqrt(a);
+    case Op::rsqrt:
+      return recip(std::sqrt(a));
+    case Op::sin:
+      return std::sin(a);
+    case Op::cos:
+      return std::sin(a + std::numbers::pi / 2);
+    case Op::atan2:
+      return std::atan2(a, b);
+    case Op::exp:
+      return std::exp(a);
+    case Op::log:
+      return std::log(a);
+    case Op::floor:
+      return std::floor(a);
+    case Op::div:
+      return std::floor(a / b);
+    case Op::mod:
+      return a - b * std::floor(a / b);
+    case Op::max:
+      return max_real(a, b);
+    case Op::min:
+      return min_real(a, b);
+    case Op::abs:
+      return a < 0 ? -a : a;
+    case Op::relu:
+      return a < 0 ? 0 : a;
+    case Op::sigmoid:
+      return sigmoid(a);
+    case Op::tanh:
+      return 1 - 2 * recip(std::exp(2 * a) + 1);
+    case Op::silu:
+      return a < -1024 ? 0 : a * sigmoid(a);
+    case Op::log1p:
+      return log1p_macro(a);
+    case Op::softplus:
+      return max_real(a, 0) + log1p_macro(std::exp(-(a < 0 ? -a : a)));
+    case Op::erf:
+      return 1 - erfc_chebyshev(a);
+    case Op::erfc:
+      return erfc_chebyshev(a);
+    case Op::gelu:
+      return a < -1024 ? 0 : a / 2 * erfc_chebyshev(-0.7071067811865476 * a);
+    case Op::gelu_tanh:
+      return gelu_tanh(a);
+    default:
+      return std::numeric_limits<double>::quiet_NaN();
   }
 }
 
@@ -105,7 +147,8 @@ bool compare(Op op, const Value& a, const Value& b) {
 Value apply_cast(Format format, const Value& a) {
   if (kind(format) == Kind::real) return Value::real(round_to(format, a.as_real()));
   if (kind(format) == Kind::boolean) return Value::boolean(a.as_bool());
-  if (a.kind != Kind::real) return Value::integer(std::clamp(a.i, integer_min(format), integer_max(format)));
+  if (a.kind != Kind::real)
+    return Value::integer(std::clamp(a.i, integer_min(format), integer_max(format)));
   return Value::integer(round_to_integer(format, a.r));
 }
 
@@ -143,13 +186,20 @@ Value apply(Op op, Format format, const Value& a, const Value& b, const Value& c
   switch (op) {
     case Op::lt:
     case Op::le:
-    case Op::eq: return Value::boolean(compare(op, a, b));
-    case Op::logical_and: return Value::boolean(a.as_bool() && b.as_bool());
-    case Op::logical_or: return Value::boolean(a.as_bool() || b.as_bool());
-    case Op::logical_not: return Value::boolean(!a.as_bool());
-    case Op::select: return (a.as_bool() ? b : c).to(result);
-    case Op::cast: return apply_cast(format, a);
-    default: break;
+    case Op::eq:
+      return Value::boolean(compare(op, a, b));
+    case Op::logical_and:
+      return Value::boolean(a.as_bool() && b.as_bool());
+    case Op::logical_or:
+      return Value::boolean(a.as_bool() || b.as_bool());
+    case Op::logical_not:
+      return Value::boolean(!a.as_bool());
+    case Op::select:
+      return (a.as_bool() ? b : c).to(result);
+    case Op::cast:
+      return apply_cast(format, a);
+    default:
+      break;
   }
   if (result == Kind::integer) return apply_integer(op, a.i, b.i);
   if (op == Op::pow) return Value::real(power_real(a.as_real(), b));

@@ -1,5 +1,6 @@
-// The meaning of each scalar operation in binary64 (algebra.md 1.2, 1.3): one rounding per primitive,
-// no contraction; macros follow their definition. The oracle and constant folding evaluate with this.
+// The meaning of each scalar operation in binary64 (algebra.md 1.2, 1.3): one rounding per
+// primitive, no contraction; macros follow their definition. The oracle and constant folding
+// evaluate with this.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,8 @@ Value apply(Op op, Format format, const Value& a, const Value& b, const Value& c
 Value evaluate(const ExprPool& pool, ExprId root,
                const std::function<Value(uint32_t variable)>& variable);
 
-// Complementary error function by the Chebyshev form of algebra.md 1.3; relative error 2e-13 for x <= 23.
+// Complementary error function by the Chebyshev form of algebra.md 1.3; relative error 2e-13 for x
+// <= 23.
 double erfc_chebyshev(double x);
 
 // Floor division and its non-negative remainder; b = 0 gives 0 (language.md 1.4).

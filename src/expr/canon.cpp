@@ -139,15 +139,24 @@ CanonSum Canon::compute(ExprId e) {
       const double x = n.value().as_real();
       return n.kind == Kind::boolean || !std::isfinite(x) ? atom(e) : number(x);
     }
-    case Op::var: return atom(e);
-    case Op::add: return added(sum(n.args[0]), sum(n.args[1]));
-    case Op::sub: return added(sum(n.args[0]), scaled(sum(n.args[1]), -1));
-    case Op::neg: return scaled(sum(n.args[0]), -1);
-    case Op::mul: return product(n.args[0], n.args[1]);
-    case Op::recip: return reciprocal(n.args[0]);
-    case Op::quot: return product(n.args[0], pool_.make(Op::recip, n.args[1]));
-    case Op::exp: return exponential(sum(n.args[0]));
-    case Op::select: return selection(n);
+    case Op::var:
+      return atom(e);
+    case Op::add:
+      return added(sum(n.args[0]), sum(n.args[1]));
+    case Op::sub:
+      return added(sum(n.args[0]), scaled(sum(n.args[1]), -1));
+    case Op::neg:
+      return scaled(sum(n.args[0]), -1);
+    case Op::mul:
+      return product(n.args[0], n.args[1]);
+    case Op::recip:
+      return reciprocal(n.args[0]);
+    case Op::quot:
+      return product(n.args[0], pool_.make(Op::recip, n.args[1]));
+    case Op::exp:
+      return exponential(sum(n.args[0]));
+    case Op::select:
+      return selection(n);
     case Op::rsqrt:
       return sum(pool_.make(Op::recip, pool_.make(Op::sqrt, n.args[0])));
     case Op::pow:
@@ -156,7 +165,8 @@ CanonSum Canon::compute(ExprId e) {
     case Op::cast:
       if (n.kind == Kind::real) return sum(n.args[0]);
       return atom(pool_.cast(n.format, key(n.args[0])));
-    default: break;
+    default:
+      break;
   }
   std::array<ExprId, 3> k = {ExprId::none, ExprId::none, ExprId::none};
   for (size_t i = 0; i < static_cast<size_t>(n.arity()); ++i) k[i] = key(n.args[i]);
@@ -199,10 +209,11 @@ ExprId Canon::key(ExprId e) {
 }
 
 bool almost_equal(const CanonSum& a, const CanonSum& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const CanonTerm& x, const CanonTerm& y) {
-    return x.factors == y.factors &&
-           std::abs(x.coeff - y.coeff) <= 1e-12 * std::max(std::abs(x.coeff), std::abs(y.coeff));
-  });
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(), [](const CanonTerm& x, const CanonTerm& y) {
+        return x.factors == y.factors && std::abs(x.coeff - y.coeff) <=
+                                             1e-12 * std::max(std::abs(x.coeff), std::abs(y.coeff));
+      });
 }
 
 }  // namespace tang

@@ -27,14 +27,12 @@ bool integer_like(Kind k) { return k != Kind::real; }
 
 }  // namespace
 
-const OpInfo& info(Op op) {
-  return op_table[static_cast<size_t>(op)];
-}
+const OpInfo& info(Op op) { return op_table[static_cast<size_t>(op)]; }
 
 std::optional<Op> function_named(std::string_view name) {
   for (const OpInfo& entry : op_table)
-    if (entry.spelling == name && !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) &&
-        entry.rule != KindRule::boolean)
+    if (entry.spelling == name && !name.empty() &&
+        std::isalpha(static_cast<unsigned char>(name[0])) && entry.rule != KindRule::boolean)
       return entry.op;
   return std::nullopt;
 }
@@ -44,9 +42,7 @@ bool is_commutative(Op op) {
          op == Op::logical_or;
 }
 
-bool is_macro(Op op) {
-  return info(op).rank == 0 && info(op).rule != KindRule::boolean;
-}
+bool is_macro(Op op) { return info(op).rank == 0 && info(op).rule != KindRule::boolean; }
 
 Value Value::to(Kind k) const {
   if (k == Kind::real) return real(as_real());
@@ -118,7 +114,8 @@ Kind ExprPool::infer(Op op, ExprId a, ExprId b, ExprId c) const {
     case KindRule::boolean:
       return Kind::boolean;
     case KindRule::arith: {
-      const bool integers = integer_like(kind_of(a)) && (b == ExprId::none || integer_like(kind_of(b)));
+      const bool integers =
+          integer_like(kind_of(a)) && (b == ExprId::none || integer_like(kind_of(b)));
       return integers ? Kind::integer : Kind::real;
     }
     case KindRule::select: {
@@ -218,7 +215,8 @@ int cost(const ExprPool& pool, ExprId root) {
     const ExprNode& n = pool[id];
     total += info(n.op).cost;
     if (n.op != Op::add && n.op != Op::sub) continue;
-    for (ExprId a : n.operands())  // a single-use product under an addition is one fused multiply-add
+    for (ExprId a :
+         n.operands())  // a single-use product under an addition is one fused multiply-add
       if (pool[a].op == Op::mul && uses[a] == 1) {
         total -= info(Op::mul).cost;
         break;

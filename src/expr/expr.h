@@ -4,8 +4,8 @@
 // same id, so equality of expressions is equality of ids, and the operands of a node always have
 // smaller ids than the node, so ascending id order is a topological order and passes are loops.
 //
-// A variable is a number that the owner of the pool gives a meaning (`Graph` keeps a table of leaves:
-// tensor reads, coordinates, fold states). This library knows nothing about them.
+// A variable is a number that the owner of the pool gives a meaning (`Graph` keeps a table of
+// leaves: tensor reads, coordinates, fold states). This library knows nothing about them.
 //
 // Operands of commutative operations are stored in id order. Text never depends on that: printers
 // sort structurally (algebra.md 1.4).
@@ -48,7 +48,8 @@ struct OpInfo {
   KindRule rule;
 };
 const OpInfo& info(Op op);
-std::optional<Op> function_named(std::string_view name);  // "exp" -> Op::exp; no operators, no casts
+std::optional<Op> function_named(
+    std::string_view name);  // "exp" -> Op::exp; no operators, no casts
 bool is_commutative(Op op);
 bool is_macro(Op op);
 
@@ -73,13 +74,11 @@ struct ExprNode {
   Kind kind = Kind::real;
   Format format = Format::f64;  // of a cast
   std::array<ExprId, 3> args = {ExprId::none, ExprId::none, ExprId::none};
-  uint64_t bits = 0;            // f64 bits, integer or bool of a constant; number of a variable
+  uint64_t bits = 0;  // f64 bits, integer or bool of a constant; number of a variable
 
   int arity() const { return info(op).arity; }
-  std::span<const ExprId> operands() const {
-    return {args.data(), static_cast<size_t>(arity())};
-  }
-  Value value() const;                                        // of a constant
+  std::span<const ExprId> operands() const { return {args.data(), static_cast<size_t>(arity())}; }
+  Value value() const;                                               // of a constant
   uint32_t variable() const { return static_cast<uint32_t>(bits); }  // of a variable
   friend bool operator==(const ExprNode&, const ExprNode&) = default;
 };

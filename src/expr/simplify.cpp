@@ -144,8 +144,9 @@ ExprId inverse(P& p, const N& n, Op inner) {
 
 ExprId sqrt_of_square(P& p, const N& n, const B& make) {
   const N m = p[n.args[0]];
-  return m.op == Op::mul && m.args[0] == m.args[1] ? node(make, Op::abs, p[m.args[0]].kind, m.args[0])
-                                                   : no;
+  return m.op == Op::mul && m.args[0] == m.args[1]
+             ? node(make, Op::abs, p[m.args[0]].kind, m.args[0])
+             : no;
 }
 
 ExprId mul_square_roots(P& p, const N& n, const B&) {
@@ -210,9 +211,11 @@ ExprId cast_wide(P& p, const N& n, const B&) {
   return same ? n.args[0] : no;
 }
 
-#define RULE(name, equation, cls, op, body) \
-  {name, equation, RuleClass::cls, Op::op,  \
-   [](P& p, const N& n, [[maybe_unused]] const B& make) -> ExprId { return body; }}
+#define RULE(name, equation, cls, op, body)                                             \
+  {                                                                                     \
+    name, equation, RuleClass::cls, Op::op,                                             \
+        [](P& p, const N& n, [[maybe_unused]] const B& make) -> ExprId { return body; } \
+  }
 
 const ScalarRule rules[] = {
     // add, sub
@@ -225,14 +228,17 @@ const ScalarRule rules[] = {
     {"sub_negated", "x - -y = x + y", RuleClass::exact, Op::sub, sub_negated},
     RULE("sub_from_zero", "0 - x = -x", zero_sign, sub,
          p.is_number(n.args[0], 0) && p[n.args[1]].kind == n.kind
-             ? node(make, Op::neg, n.kind, n.args[1]) : no),
+             ? node(make, Op::neg, n.kind, n.args[1])
+             : no),
     // mul, quot
     RULE("mul_one", "x * 1 = x", exact, mul, keep_kind(p, n, beside(p, n, 1))),
     RULE("mul_minus_one", "x * -1 = -x", exact, mul,
-         keep_kind(p, n, beside(p, n, -1)) != no ? node(make, Op::neg, n.kind, beside(p, n, -1)) : no),
+         keep_kind(p, n, beside(p, n, -1)) != no ? node(make, Op::neg, n.kind, beside(p, n, -1))
+                                                 : no),
     RULE("mul_zero", "0 * x = 0", cancel, mul, beside(p, n, 0) != no ? zero_of(p, n) : no),
     {"mul_negations", "-a * -b = a * b", RuleClass::exact, Op::mul, mul_negations},
-    {"mul_negated_by_constant", "-x * c = x * -c", RuleClass::exact, Op::mul, mul_negated_by_constant},
+    {"mul_negated_by_constant", "-x * c = x * -c", RuleClass::exact, Op::mul,
+     mul_negated_by_constant},
     {"mul_reciprocal", "a * recip(b) = a / b", RuleClass::exact, Op::mul, mul_reciprocal},
     {"mul_square_roots", "sqrt(x) * sqrt(x) = x", RuleClass::cancel, Op::mul, mul_square_roots},
     {"quot_by_constant", "x / c = x * (1/c)", RuleClass::exact, Op::quot, quot_by_constant},
@@ -259,7 +265,9 @@ const ScalarRule rules[] = {
     RULE("min_same", "min(x, x) = x", exact, min, same_operands(p, n, make)),
     RULE("min_highest", "min(x, inf) = x", exact, min, keep_kind(p, n, beside(p, n, infinity))),
     RULE("pow_one", "pow(x, 1) = x", exact, pow,
-         p[n.args[1]].kind == Kind::integer && p.is_number(n.args[1], 1) ? keep_kind(p, n, n.args[0]) : no),
+         p[n.args[1]].kind == Kind::integer && p.is_number(n.args[1], 1)
+             ? keep_kind(p, n, n.args[0])
+             : no),
     // conditions and selects
     RULE("lt_same", "x < x = false", exact, lt, n.args[0] == n.args[1] ? p.boolean(false) : no),
     RULE("not_not", "not not c = c", exact, logical_not, inverse(p, n, Op::logical_not)),
@@ -271,8 +279,8 @@ const ScalarRule rules[] = {
     {"select_same", "select(c, t, t) = t", RuleClass::exact, Op::select, select_same},
     {"select_negated", "select(not c, t, f) = select(c, f, t)", RuleClass::exact, Op::select,
      select_negated},
-    {"select_nested", "select(c, select(c, a, b), f) = select(c, a, f)", RuleClass::exact, Op::select,
-     select_nested},
+    {"select_nested", "select(c, select(c, a, b), f) = select(c, a, f)", RuleClass::exact,
+     Op::select, select_nested},
     // casts
     {"cast_twice", "F(F(x)) = F(x)", RuleClass::exact, Op::cast, cast_twice},
     {"cast_wide", "f64(x) = x", RuleClass::exact, Op::cast, cast_wide},

@@ -1,5 +1,5 @@
-// The scalar simplifier (algebra.md 1.5): directed rules, each admissible (dom l is inside dom r and
-// the values agree there) and of a class that says what it does to IEEE bits.
+// The scalar simplifier (algebra.md 1.5): directed rules, each admissible (dom l is inside dom r
+// and the values agree there) and of a class that says what it does to IEEE bits.
 //
 //   E  same bits         Z  same up to the sign of a zero
 //   D  cancellation: the result is a constant or a subterm, so it rounds nothing itself
@@ -20,10 +20,10 @@ enum class MathMode : uint8_t { ieee, real, fast };
 bool allows(MathMode mode, RuleClass c);
 
 struct ScalarRule {
-  std::string_view name;       // subject_action
-  std::string_view equation;   // "x * 1 = x"
+  std::string_view name;      // subject_action
+  std::string_view equation;  // "x * 1 = x"
   RuleClass rule_class;
-  Op op;                       // the operation at the root of the left side
+  Op op;  // the operation at the root of the left side
   // The right side for a node whose operands are simplified, or ExprId::none if it does not apply.
   ExprId (*apply)(ExprPool& pool, const ExprNode& node, const NodeBuilder& make);
 };

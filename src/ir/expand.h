@@ -7,9 +7,9 @@
 
 namespace tang {
 
-// The value of tensor t at `forms` as an expression of the reader's coordinates, when t is defined by
-// a map and the composition stays a view; nullopt otherwise (inputs, folds, nested gathers). Guarded
-// reads compose to guarded reads; see rewrite/substitute.h for when a select must be added.
+// The value of tensor t at `forms` as an expression of the reader's coordinates, when t is defined
+// by a map and the composition stays a view; nullopt otherwise (inputs, folds, nested gathers).
+// Guarded reads compose to guarded reads; see rewrite/substitute.h for when a select must be added.
 std::optional<ExprId> map_body_at(Graph& g, TensorId t, const std::vector<Form>& forms);
 
 // e with unguarded reads of maps replaced, repeatedly; stops growing at `limit` operations.

@@ -60,7 +60,9 @@ std::optional<Id> find(const std::vector<Named>& all, std::string_view name) {
 std::optional<TensorId> Graph::find_tensor(std::string_view name) const {
   return find<TensorId>(tensors, name);
 }
-std::optional<DimId> Graph::find_dim(std::string_view name) const { return find<DimId>(dims, name); }
+std::optional<DimId> Graph::find_dim(std::string_view name) const {
+  return find<DimId>(dims, name);
+}
 std::optional<ParamId> Graph::find_param(std::string_view name) const {
   return find<ParamId>(params, name);
 }
@@ -203,7 +205,8 @@ ExprId Graph::rebuild(const ExprNode& n) {
 std::vector<std::pair<size_t, size_t>> Graph::state_outputs(const Node& n) const {
   std::vector<std::pair<size_t, size_t>> out;
   for (size_t f = 0; f < n.folds.size(); ++f)
-    for (size_t k = 0; k < monoids[index(n.folds[f].monoid)].fin.size(); ++k) out.emplace_back(f, k);
+    for (size_t k = 0; k < monoids[index(n.folds[f].monoid)].fin.size(); ++k)
+      out.emplace_back(f, k);
   return out;
 }
 
@@ -249,7 +252,8 @@ std::vector<std::vector<NodeId>> Graph::readers() const {
 }
 
 bool Graph::is_output(TensorId t) const {
-  return std::any_of(outputs.begin(), outputs.end(), [t](const Output& o) { return o.tensor == t; });
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [t](const Output& o) { return o.tensor == t; });
 }
 
 void for_each_expr(const Node& n, const std::function<void(ExprId)>& fn) {

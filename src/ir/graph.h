@@ -1,24 +1,25 @@
 // The graph of comprehensions over views: what a program computes (algebra.md sections 2-4).
 //
-// A Graph owns everything: parameters, dims, tensors, monoids, one pool of scalar expressions and the
-// table of leaves that gives its variables a meaning. There are two constructs. A *view* is a read
-// leaf: one affine form (guarded or gathered if asked) per axis of the tensor. A *comprehension* is a
-// Node:
+// A Graph owns everything: parameters, dims, tensors, monoids, one pool of scalar expressions and
+// the table of leaves that gives its variables a meaning. There are two constructs. A *view* is a
+// read leaf: one affine form (guarded or gathered if asked) per axis of the tensor. A
+// *comprehension* is a Node:
 //
-//   out[p] = value( fin( fold over r in box(reduce), guards hold, of lift(args(p, r)) ), reads at p )
+//   out[p] = value( fin( fold over r in box(reduce), guards hold, of lift(args(p, r)) ), reads at p
+//   )
 //
 //   s[i, j] = sum[d](q[i, d] * k[j, d]) * 0.125
 //     points  i j      reduce  d      folds  sum(q[i, d] * k[j, d])
 //     target  s = state_0 * 0.125
 //
 // A map has no fold and its target's value mentions reads and coordinates only. Several folds over
-// one index set are one node (the product monoid); several targets are its projections, and a target
-// may drop a point its value does not depend on. Nodes are values in a vector; passes mutate them
-// through the functions below and the verifier (ir/verify.h) checks the result.
+// one index set are one node (the product monoid); several targets are its projections, and a
+// target may drop a point its value does not depend on. Nodes are values in a vector; passes mutate
+// them through the functions below and the verifier (ir/verify.h) checks the result.
 //
-// Coordinates are named by graph-wide DimIds, scoped to the node that binds them: `i` in two nodes is
-// the same name, not the same loop. Substituting T[V(i)] by T's body therefore replaces T's points by
-// the forms of V, simultaneously.
+// Coordinates are named by graph-wide DimIds, scoped to the node that binds them: `i` in two nodes
+// is the same name, not the same loop. Substituting T[V(i)] by T's body therefore replaces T's
+// points by the forms of V, simultaneously.
 //
 // An absent tensor format means the value is not rounded, only stored (language.md 1.4).
 #pragma once
@@ -45,8 +46,8 @@ constexpr uint32_t index(MonoidId id) { return static_cast<uint32_t>(id); }
 
 struct Param {
   std::string name;
-  ExprId value = ExprId::none;     // integer expression over iota leaves of params, or none
-  std::optional<int64_t> bound;    // set by bind_params
+  ExprId value = ExprId::none;   // integer expression over iota leaves of params, or none
+  std::optional<int64_t> bound;  // set by bind_params
 };
 
 struct Dim {
@@ -63,14 +64,14 @@ enum class Role : uint8_t {
 struct Tensor {
   std::string name;
   std::vector<Poly> shape;
-  std::vector<std::string> axes;   // of an input: its extents as written, one per axis
-  std::vector<DimId> axis_dims;    // dims mentioned by those extents
+  std::vector<std::string> axes;  // of an input: its extents as written, one per axis
+  std::vector<DimId> axis_dims;   // dims mentioned by those extents
   Kind kind = Kind::real;
-  std::optional<Format> format;    // as written; inputs always have one
+  std::optional<Format> format;  // as written; inputs always have one
   Role role = Role::definition;
-  bool sorted = false;             // promised non-decreasing along its last axis
-  NodeId node = NodeId::none;      // its definition
-  bool wide = false;               // an integer definition whose range does not fit i32
+  bool sorted = false;         // promised non-decreasing along its last axis
+  NodeId node = NodeId::none;  // its definition
+  bool wide = false;           // an integer definition whose range does not fit i32
   Location where;
 
   // The format of its buffer: the written one, otherwise f32, i32 (i64 if wide) or bool.
@@ -103,7 +104,7 @@ struct Leaf {
 
 // What the algebra of a monoid says, independent of its name.
 struct MonoidFacts {
-  bool sum = false;           // one component, combine a + b, lift x, fin id
+  bool sum = false;  // one component, combine a + b, lift x, fin id
   bool product = false;
   bool max = false;
   bool min = false;
@@ -115,21 +116,21 @@ struct MonoidFacts {
 // graph's pool. `fin` maps the final state (left leaves) to the outputs a node's targets may use.
 struct Monoid {
   std::string name;
-  std::vector<std::string> arguments;    // names of lift's parameters
+  std::vector<std::string> arguments;  // names of lift's parameters
   std::vector<Kind> argument_kinds;
-  std::vector<Kind> kinds;               // of the state components
-  std::vector<std::string> fields;       // names of the state components
+  std::vector<Kind> kinds;          // of the state components
+  std::vector<std::string> fields;  // names of the state components
   std::vector<ExprId> identity;
   std::vector<ExprId> lift;
   std::vector<ExprId> combine;
-  std::vector<std::string> outputs;      // names of fin's components; "" when a number only
+  std::vector<std::string> outputs;  // names of fin's components; "" when a number only
   std::vector<Kind> output_kinds;
   std::vector<ExprId> fin;
-  int value = 0;                         // the output used where a number is wanted; -1: none
+  int value = 0;  // the output used where a number is wanted; -1: none
   bool commutative = true;
   bool builtin = true;
-  bool flat_index = false;               // the last argument is the flat reduce index, never written
-  std::optional<MonoidFacts> facts;      // see tang::facts in ir/monoids.h
+  bool flat_index = false;           // the last argument is the flat reduce index, never written
+  std::optional<MonoidFacts> facts;  // see tang::facts in ir/monoids.h
 };
 
 struct Guard {
@@ -146,23 +147,23 @@ struct Guard {
 
 struct Fold {
   MonoidId monoid = MonoidId::none;
-  std::vector<ExprId> args;              // over reads and iotas of points and reduce dims
-  std::optional<DimId> entry;            // topk[j; n]: the point n that names the entry
+  std::vector<ExprId> args;    // over reads and iotas of points and reduce dims
+  std::optional<DimId> entry;  // topk[j; n]: the point n that names the entry
 };
 
 struct Scan {
-  DimId along{};                         // a point of the node
+  DimId along{};  // a point of the node
   bool exclusive = false;
   bool reverse = false;
-  std::vector<ExprId> initial;           // h0, over points other than `along`; empty if none
+  std::vector<ExprId> initial;  // h0, over points other than `along`; empty if none
   // matscan[t; row, column](A, B, H0): H(t)[row] = sum_column A * H(t-1)[column] + B.
   std::optional<std::pair<DimId, DimId>> matrix;
 };
 
 struct Target {
   TensorId tensor = TensorId::none;
-  std::vector<DimId> points;             // its axes: the node's points, in order, possibly fewer
-  ExprId value = ExprId::none;           // over state leaves and reads at the points
+  std::vector<DimId> points;    // its axes: the node's points, in order, possibly fewer
+  ExprId value = ExprId::none;  // over state leaves and reads at the points
 };
 
 // grad o with seed -> name: wrt, ...; its targets are the gradient tensors.
@@ -172,7 +173,7 @@ struct Gradient {
     TensorId cotangent = TensorId::none;  // none for a rank-0 `of` without `with`
   };
   std::vector<Seed> seeds;
-  std::vector<TensorId> wrt;              // parallel to the node's targets
+  std::vector<TensorId> wrt;  // parallel to the node's targets
 };
 
 struct Node {
@@ -183,7 +184,7 @@ struct Node {
   std::vector<Target> targets;
   std::optional<Scan> scan;
   std::optional<Gradient> gradient;
-  std::optional<Format> operand;          // operand format of a softmax weight (algebra.md 11.14)
+  std::optional<Format> operand;  // operand format of a softmax weight (algebra.md 11.14)
   Location where;
   bool alive = true;
 
@@ -264,15 +265,17 @@ class Graph {
   std::map<Leaf, LeafId> leaf_index_;
 };
 
-// Expressions of a node: lift arguments, data guards, scan initials (all over points and reduce) and
-// target values. `fn` may replace each; forms of guards are not expressions.
+// Expressions of a node: lift arguments, data guards, scan initials (all over points and reduce)
+// and target values. `fn` may replace each; forms of guards are not expressions.
 void for_each_expr(const Node& n, const std::function<void(ExprId)>& fn);
 void map_exprs(Node& n, const std::function<ExprId(ExprId)>& fn);
 
-// Leaves mentioned below the expressions and guard forms of a node, gather indices included, ascending.
+// Leaves mentioned below the expressions and guard forms of a node, gather indices included,
+// ascending.
 std::vector<LeafId> leaves_of(const Graph& g, const Node& n);
 std::vector<LeafId> leaves_of(const Graph& g, ExprId e);
-// Tensors read by a node (directly, through gathers and guards; for gradients, seeds and wrt), ascending.
+// Tensors read by a node (directly, through gathers and guards; for gradients, seeds and wrt),
+// ascending.
 std::vector<TensorId> tensors_read(const Graph& g, const Node& n);
 // Coordinates an expression depends on, ascending.
 std::vector<DimId> dims_of(const Graph& g, ExprId e);
@@ -284,6 +287,5 @@ Guard substitute_dims(Graph& g, const Guard& guard, const DimMap& image);
 // e with each variable replaced by what `leaf` gives (none keeps it).
 ExprId substitute_leaves(Graph& g, ExprId e,
                          const std::function<std::optional<ExprId>(LeafId)>& leaf);
-
 
 }  // namespace tang

@@ -15,7 +15,9 @@ std::optional<Form> difference(Graph& g, ExprId b, ExprId a) {
 
 // A zero guard's form with its first coefficient positive, so equal conditions are equal guards.
 Form positive_lead(const Form& f) {
-  const Poly& lead = !f.terms.empty() ? f.terms[0].coeff : !f.gathers.empty() ? f.gathers[0].coeff : f.base;
+  const Poly& lead = !f.terms.empty()     ? f.terms[0].coeff
+                     : !f.gathers.empty() ? f.gathers[0].coeff
+                                          : f.base;
   return !lead.is_zero() && lead.terms()[0].coeff < 0 ? Poly(-1) * f : f;
 }
 

@@ -23,8 +23,8 @@ ExprId condition_of(Graph& g, const Guard& guard);
 // The conjunction; none for no guards.
 ExprId condition_of(Graph& g, const std::vector<Guard>& guards);
 
-// The affine bounds 0 <= form < extent under which a guarded read stays inside `t`, leaving out those
-// proved over the boxes of all dims.
+// The affine bounds 0 <= form < extent under which a guarded read stays inside `t`, leaving out
+// those proved over the boxes of all dims.
 std::vector<Guard> inside_bounds(const Graph& g, TensorId t, const std::vector<Form>& forms);
 
 // True when the form is proved >= 0 at every point of its dims' boxes.

@@ -71,23 +71,23 @@ Monoid arg_extreme(Graph& g, std::string_view name, Kind kind, bool largest) {
   k.argument("x", kind);
   k.argument("", Kind::integer);
   k.m.flat_index = true;
-  const Value worst = kind == Kind::real ? Value::real(largest ? -infinity : infinity)
-                                         : Value::integer(largest ? integer_lowest : integer_highest);
+  const Value worst = kind == Kind::real
+                          ? Value::real(largest ? -infinity : infinity)
+                          : Value::integer(largest ? integer_lowest : integer_highest);
   k.component("value", kind, worst);
   k.component("index", Kind::integer, Value::integer(integer_highest));
   k.m.lift = {k.x(0), k.x(1)};
   const ExprId v1 = k.a(0), v2 = k.b(0), i1 = k.a(1), i2 = k.b(1);
   const ExprId earlier = k.op(Op::lt, i2, i1);
   const ExprId better = largest ? k.op(Op::lt, v1, v2) : k.op(Op::lt, v2, v1);
-  ExprId right = k.op(Op::logical_or, better,
-                      k.op(Op::logical_and, k.op(Op::eq, v1, v2), earlier));
+  ExprId right = k.op(Op::logical_or, better, k.op(Op::logical_and, k.op(Op::eq, v1, v2), earlier));
   if (kind == Kind::real) {  // a NaN is above all; among NaNs the lower index wins
     const ExprId nan1 = k.op(Op::logical_not, k.op(Op::eq, v1, v1));
     const ExprId nan2 = k.op(Op::logical_not, k.op(Op::eq, v2, v2));
-    right = k.op(Op::logical_or,
-                 k.op(Op::logical_and, nan2,
-                      k.op(Op::logical_or, k.op(Op::logical_not, nan1), earlier)),
-                 k.op(Op::logical_and, k.op(Op::logical_not, nan1), right));
+    right = k.op(
+        Op::logical_or,
+        k.op(Op::logical_and, nan2, k.op(Op::logical_or, k.op(Op::logical_not, nan1), earlier)),
+        k.op(Op::logical_and, k.op(Op::logical_not, nan1), right));
   }
   k.m.combine = {k.op(Op::select, right, v2, v1), k.op(Op::select, right, i2, i1)};
   k.output("value", k.a(0));
@@ -112,8 +112,7 @@ Monoid online(Graph& g, std::string_view name, size_t values) {
   for (size_t c = 0; c < values; ++c) k.argument(numbered("g", c), Kind::real);
   k.component("m", Kind::real, Value::real(-infinity));
   k.component("l", Kind::real, Value::real(0));
-  for (size_t c = 0; c < values; ++c)
-    k.component(numbered("o", c), Kind::real, Value::real(0));
+  for (size_t c = 0; c < values; ++c) k.component(numbered("o", c), Kind::real, Value::real(0));
 
   const ExprId masked = k.op(Op::eq, k.x(0), k.num(-infinity));
   k.m.lift = {k.x(0), k.op(Op::select, masked, k.num(0), k.num(1))};
@@ -124,8 +123,7 @@ Monoid online(Graph& g, std::string_view name, size_t values) {
   const ExprId w1 = safe_weight(k, k.a(0), m), w2 = safe_weight(k, k.b(0), m);
   k.m.combine = {m};
   for (uint32_t c = 1; c <= values + 1; ++c)
-    k.m.combine.push_back(
-        k.op(Op::add, k.op(Op::mul, k.a(c), w1), k.op(Op::mul, k.b(c), w2)));
+    k.m.combine.push_back(k.op(Op::add, k.op(Op::mul, k.a(c), w1), k.op(Op::mul, k.b(c), w2)));
   return k.m;
 }
 
@@ -165,14 +163,12 @@ Monoid moments(Graph& g, bool weighted) {
   }
 
   const ExprId n = k.op(Op::add, k.a(0), k.b(0));
-  const ExprId rn =
-      k.op(Op::select, k.op(Op::lt, k.num(0), n), k.op(Op::recip, n), k.num(0));
+  const ExprId rn = k.op(Op::select, k.op(Op::lt, k.num(0), n), k.op(Op::recip, n), k.num(0));
   const ExprId delta = k.op(Op::sub, k.b(1), k.a(1));
   const ExprId q = k.op(Op::mul, k.op(Op::mul, k.a(0), k.b(0)), rn);
   k.m.combine = {
       n, k.op(Op::add, k.a(1), k.op(Op::mul, delta, k.op(Op::mul, k.b(0), rn))),
-      k.op(Op::add, k.op(Op::add, k.a(2), k.b(2)),
-           k.op(Op::mul, delta, k.op(Op::mul, delta, q)))};
+      k.op(Op::add, k.op(Op::add, k.a(2), k.b(2)), k.op(Op::mul, delta, k.op(Op::mul, delta, q)))};
   k.state_outputs();
   k.m.value = 1;
   return k.m;
@@ -267,9 +263,8 @@ std::optional<Value> empty_value(const Graph& g, MonoidId id, size_t output) {
   const Monoid& m = g[id];
   for (ExprId e : m.identity)
     if (!g.pool.is_constant(e)) return std::nullopt;
-  return evaluate(g.pool, m.fin[output], [&](uint32_t v) {
-    return g.pool[m.identity[g.leaf(v).number]].value();
-  });
+  return evaluate(g.pool, m.fin[output],
+                  [&](uint32_t v) { return g.pool[m.identity[g.leaf(v).number]].value(); });
 }
 
 std::string algebra_key(const Graph& g, const Monoid& m) {

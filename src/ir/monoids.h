@@ -12,9 +12,10 @@ namespace tang {
 // Catalogue names: sum prod max min any all argmax argmin logsumexp moments online affine topk.
 bool is_builtin_monoid(std::string_view name);
 
-// Finds or makes the built-in `name` for arguments of these kinds (as written: without argmax's flat
-// index; online takes a score and any number of values; moments takes x or weight, x). nullopt if
-// the number or kinds of arguments do not fit. Bools given to sum, prod, max and min count as integers.
+// Finds or makes the built-in `name` for arguments of these kinds (as written: without argmax's
+// flat index; online takes a score and any number of values; moments takes x or weight, x). nullopt
+// if the number or kinds of arguments do not fit. Bools given to sum, prod, max and min count as
+// integers.
 std::optional<MonoidId> builtin_monoid(Graph& g, std::string_view name, std::span<const Kind> args);
 
 // The value an unguarded-fill read gets inside this monoid: the identity for sum, prod, max, min,

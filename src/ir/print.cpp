@@ -80,10 +80,10 @@ class NodePrinter {
     if (numbers.size() != outputs.size()) return std::nullopt;
     for (uint32_t k = 0; k < numbers.size(); ++k)
       if (numbers[k] != k) return std::nullopt;
-    const bool plain = n.folds.size() == 1 ||
-                       std::all_of(n.folds.begin(), n.folds.end(), [this](const Fold& f) {
-                         return g[f.monoid].outputs.size() == 1;
-                       });
+    const bool plain =
+        n.folds.size() == 1 || std::all_of(n.folds.begin(), n.folds.end(), [this](const Fold& f) {
+          return g[f.monoid].outputs.size() == 1;
+        });
     return plain ? std::optional(folds()) : std::nullopt;
   }
 
@@ -136,7 +136,8 @@ class NodePrinter {
   std::string print_guard(const Guard& guard) {
     if (guard.what == Guard::What::data) {
       const std::string s = ExprPrinter(g, {}).text(guard.condition);
-      return g.pool[guard.condition].op == Op::logical_or && n.guards.size() > 1 ? "(" + s + ")" : s;
+      return g.pool[guard.condition].op == Op::logical_or && n.guards.size() > 1 ? "(" + s + ")"
+                                                                                 : s;
     }
     auto [left, right] = sides(guard.form);
     const bool strict = guard.what == Guard::What::bound && left.base.constant_term() >= 1;
@@ -219,7 +220,8 @@ std::string print_params(const Graph& g) {
 
 std::string print_dims(const Graph& g, const std::vector<NodeId>& order) {
   std::vector<std::string> parts;
-  for (DimId d : used_dims(g, order)) parts.push_back(g[d].name + " = " + print_poly(g, g.extent(d)));
+  for (DimId d : used_dims(g, order))
+    parts.push_back(g[d].name + " = " + print_poly(g, g.extent(d)));
   return parts.empty() ? "" : "dim " + join(parts) + "\n";
 }
 
@@ -272,9 +274,7 @@ std::vector<std::string> state_names(const Graph& g, const Node& n) {
   return names;
 }
 
-std::string print_node(const Graph& g, NodeId id) {
-  return NodePrinter(g, g[id]).text();
-}
+std::string print_node(const Graph& g, NodeId id) { return NodePrinter(g, g[id]).text(); }
 
 std::string print(const Graph& g) {
   const std::vector<NodeId> order = g.order();

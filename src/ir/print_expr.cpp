@@ -109,15 +109,20 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_constant(const Exp
 
 std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_leaf(const Leaf& leaf) const {
   switch (leaf.what) {
-    case Leaf::What::read: return {read(leaf), Level::atom};
+    case Leaf::What::read:
+      return {read(leaf), Level::atom};
     case Leaf::What::state: {
       if (leaf.number < context_.states.size()) return {context_.states[leaf.number], Level::atom};
       return {"state_" + std::to_string(leaf.number), Level::atom};
     }
-    case Leaf::What::argument: return {"x." + std::to_string(leaf.number), Level::atom};
-    case Leaf::What::left: return {"a." + std::to_string(leaf.number), Level::atom};
-    case Leaf::What::right: return {"b." + std::to_string(leaf.number), Level::atom};
-    case Leaf::What::iota: break;
+    case Leaf::What::argument:
+      return {"x." + std::to_string(leaf.number), Level::atom};
+    case Leaf::What::left:
+      return {"a." + std::to_string(leaf.number), Level::atom};
+    case Leaf::What::right:
+      return {"b." + std::to_string(leaf.number), Level::atom};
+    case Leaf::What::iota:
+      break;
   }
   const Form& f = leaf.form();
   const std::string s = print_form(g_, f, true);
@@ -161,13 +166,22 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_binary(const ExprN
   Level level = Level::term, left = Level::term, right = Level::unary;
   switch (n.op) {
     case Op::add:
-    case Op::sub: level = left = Level::sum, right = Level::term; break;
+    case Op::sub:
+      level = left = Level::sum, right = Level::term;
+      break;
     case Op::lt:
     case Op::le:
-    case Op::eq: level = Level::rel, left = right = Level::sum; break;
-    case Op::logical_and: level = left = Level::conj, right = Level::inv; break;
-    case Op::logical_or: level = left = Level::expr, right = Level::conj; break;
-    default: break;
+    case Op::eq:
+      level = Level::rel, left = right = Level::sum;
+      break;
+    case Op::logical_and:
+      level = left = Level::conj, right = Level::inv;
+      break;
+    case Op::logical_or:
+      level = left = Level::expr, right = Level::conj;
+      break;
+    default:
+      break;
   }
   return {operand(n, 0, left) + " " + std::string(info(n.op).spelling) + " " + operand(n, 1, right),
           level};
@@ -176,17 +190,22 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_binary(const ExprN
 std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell(ExprId e) const {
   const ExprNode& n = g_.pool[e];
   switch (n.op) {
-    case Op::constant: return spell_constant(n, true);
-    case Op::var: return spell_leaf(g_.leaf(n.variable()));
-    case Op::cast: return {std::string(name(n.format)) + "(" + text(n.args[0]) + ")", Level::atom};
-    case Op::neg: return {"-" + operand(n, 0, Level::unary), Level::unary};
+    case Op::constant:
+      return spell_constant(n, true);
+    case Op::var:
+      return spell_leaf(g_.leaf(n.variable()));
+    case Op::cast:
+      return {std::string(name(n.format)) + "(" + text(n.args[0]) + ")", Level::atom};
+    case Op::neg:
+      return {"-" + operand(n, 0, Level::unary), Level::unary};
     case Op::logical_not: {
       const ExprNode& inner = g_.pool[n.args[0]];
       if (inner.op != Op::eq) return {"not " + text(n.args[0], Level::inv), Level::inv};
       auto [s, level] = spell_binary(inner);
       return {s.replace(s.find(" == "), 4, " != "), level};
     }
-    default: break;
+    default:
+      break;
   }
   if (!std::isalpha(static_cast<unsigned char>(info(n.op).spelling[0])) ||
       n.op == Op::logical_and || n.op == Op::logical_or)
@@ -232,8 +251,6 @@ int ExprPrinter::compare(ExprId a, ExprId b) const {
   return result;
 }
 
-std::string print_expr(const Graph& g, ExprId e) {
-  return ExprPrinter(g, {}).text(e);
-}
+std::string print_expr(const Graph& g, ExprId e) { return ExprPrinter(g, {}).text(e); }
 
 }  // namespace tang

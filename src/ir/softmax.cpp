@@ -54,7 +54,8 @@ std::vector<std::vector<DimId>> pairings(const Graph& g, const MaxFold& max,
   std::vector<DimId> order = free;  // small: at most 6 coordinates
   std::sort(order.begin(), order.end());
   do {
-    const std::vector<DimId> choice(order.begin(), order.begin() + static_cast<long>(max.over.size()));
+    const std::vector<DimId> choice(order.begin(),
+                                    order.begin() + static_cast<long>(max.over.size()));
     if (fits(choice) && std::find(result.begin(), result.end(), choice) == result.end())
       result.push_back(choice);
   } while (std::next_permutation(order.begin(), order.end()));
@@ -103,9 +104,11 @@ std::vector<MaxFold> max_folds(Graph& g, bool online) {
 namespace {
 
 // Why a term that mentions a max is not -κ·M: the maxima it hides in, or a κ that is no constant.
-std::string why_not_alone(const Graph& g, const std::vector<MaxFold>& maxima, const CanonTerm& term) {
+std::string why_not_alone(const Graph& g, const std::vector<MaxFold>& maxima,
+                          const CanonTerm& term) {
   const auto is_max = [&](TensorId t) {
-    return std::any_of(maxima.begin(), maxima.end(), [t](const MaxFold& m) { return m.tensor == t; });
+    return std::any_of(maxima.begin(), maxima.end(),
+                       [t](const MaxFold& m) { return m.tensor == t; });
   };
   for (const auto& [atom, power] : term.factors)
     for (LeafId l : leaves_of(g, atom)) {
@@ -113,7 +116,8 @@ std::string why_not_alone(const Graph& g, const std::vector<MaxFold>& maxima, co
       if (leaf.what != Leaf::What::read || !is_max(leaf.tensor)) continue;
       const std::string name = "`" + g[leaf.tensor].name + "`";
       if (g.pool[atom].op != Op::var) return "what is subtracted is not exactly the max " + name;
-      if (term.factors.size() > 1) return "the scale of the max " + name + " is not a positive constant";
+      if (term.factors.size() > 1)
+        return "the scale of the max " + name + " is not a positive constant";
     }
   return {};
 }
@@ -236,11 +240,12 @@ class Reader {
     };
     const ExprId exponent = mentions(as_written) ? as_written : expanded;
     const ExprId lowest = g.pool.real(-std::numeric_limits<double>::infinity());
-    const ExprId finite = g.make(Op::select, g.make(Op::lt, lowest, max_read), max_read, g.pool.real(0));
+    const ExprId finite =
+        g.make(Op::select, g.make(Op::lt, lowest, max_read), max_read, g.pool.real(0));
     const uint32_t variable = g.pool[max_read].variable();
     return g.make(Op::exp, substitute_leaves(g, exponent, [&](LeafId l) {
-      return l == variable ? std::optional(finite) : std::nullopt;
-    }));
+                    return l == variable ? std::optional(finite) : std::nullopt;
+                  }));
   }
 
   Graph g;
@@ -269,8 +274,6 @@ ExprId safe_quotients(Graph& g, ExprId e, const std::function<bool(ExprId)>& is_
   return image.at(e);
 }
 
-Graph softmax_reading(const Graph& g) {
-  return Reader(g).run();
-}
+Graph softmax_reading(const Graph& g) { return Reader(g).run(); }
 
 }  // namespace tang

@@ -265,75 +265,35 @@ void KernelLowering::fold(FoldNest& f) {
   if (f.lanes > 0) combine_lanes(f);
 }
 
-// The innermost loop in strides of `lanes`: partial state u takes the terms lo + u, lo + u + lanes,
-// …
-void KernelLowering::lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed_in,
-                                int level) {
-  std::vector<Placed> placed = placed_in;
-  const DimId d = f.reduce[k];
-  Bounds at = bounds(placed, f.reduce, k, level - 1);
-  const Value width = b.integer(f.lanes);
-  if (!at.plain) at.hi = b.let("hi", b.max(at.hi, at.lo));
-  const Value count = b.sub(at.hi, at.lo);
-  const auto known = b.constant(count);
-  const Value whole = known ? b.add(at.lo, b.integer(*known - *known % f.lanes))
-                            : b.let("whole", b.sub(at.hi, b.mod(count, width)));
-  Value start, u;
-  const auto inside = [&] {
-    x.lane = u;
-    const int conditions = open_conditions(placed, static_cast<int>(k), level);
-    x.prepare(f.steps, level);
-    body(f);
-    close(conditions);
-  };
-  open_for(g[d].name + "0", at.lo, whole, {.step = f.lanes}, &start);
-  open_for("u", b.integer(0), width, {.hint = Hint::vector}, &u);
-  x.value_of[d] = b.add(start, u);
-  inside();
-  close(2);
-  if (known && *known % f.lanes == 0) return;
-  Value rest;
-  open_for(g[d].name, whole, at.hi, {.hint = Hint::vector}, &rest);
-  x.value_of[d] = rest;
-  u = b.sub(rest, whole);
-  inside();
-  close();
-}
-
-// A fixed tree over the lanes, then the states as plain variables.
-void KernelLowering::combine_lanes(FoldNest& f) {
+// One term, in two cases where a running max often stays as it is.
+void KernelLowering::body(FoldNest& f) {
   x.open();
-  std::vector<ExprId> roots;
-  for (const FoldNest::Part& p : f.parts) roots.push_back(p.combine);
-  for (int64_t half = f.lanes / 2; half >= 1; half /= 2) {
-    Value u;
-    open_for("u", b.integer(0), b.integer(half), {.hint = half > 1 ? Hint::vector : Hint::none},
-             &u);
-    x.lane = u;
-    x.right_lane = b.add(u, b.integer(half));
-    Region r = x.region(roots, f.level, f.level + 1);
-    x.prepare(r, f.level + 1);
-    std::vector<Value> next;
-    for (ExprId e : roots) {
-      const Value v = x.convert(x.value(r, e), x.slots[f.base + next.size()].kind);
-      next.push_back(roots.size() > 1 ? b.let("next", v) : v);
+  if (f.unchanged == ExprId::none) {
+    steps(f, false);
+  } else {
+    const int bottom = f.level + static_cast<int>(f.reduce.size());
+    Region test = x.region({f.unchanged}, bottom, bottom + 1);
+    x.prepare(test, bottom + 1);
+    const Value holds = b.let("unchanged", x.value(test, f.unchanged));
+    for (const bool unchanged : {true, false}) {
+      open_if(unchanged ? holds : b.op(Op::logical_not, {holds}));
+      steps(f, unchanged);
+      close();
     }
-    for (size_t k = 0; k < next.size(); ++k) x.store_slot(x.slots[f.base + k], next[k]);
-    close();
-  }
-  for (size_t k = 0; k < f.parts.size(); ++k) {
-    Slot& s = x.slots[f.base + k];
-    s.var = b.let("folded", b.at(s.array, b.integer(0)));
-    s.where = Slot::Where::var;
   }
   x.close();
 }
 
-// One term: components that vary along more inner points first, since they use the others' states.
-void KernelLowering::body(FoldNest& f) {
-  x.open();
+// Components that vary along more inner points first, since they use the others' states.
+void KernelLowering::steps(FoldNest& f, bool unchanged) {
   const int bottom = f.level + static_cast<int>(f.reduce.size());
-  x.prepare(f.steps, bottom + 1);
+  std::vector<ExprId> all = f.unchanged_steps;
+  if (!unchanged) {
+    all.clear();
+    for (const FoldNest::Part& p : f.parts) all.push_back(p.step);
+  }
+  Region whole = unchanged ? x.region(all, bottom, bottom + 1) : f.steps;
+  x.prepare(whole, bottom + 1);
   std::vector<std::pair<std::vector<DimId>, std::vector<size_t>>> groups;
   for (size_t k = 0; k < f.parts.size(); ++k) {
     auto same = std::find_if(groups.begin(), groups.end(),
@@ -349,17 +309,17 @@ void KernelLowering::body(FoldNest& f) {
     for (size_t k = 0; k < inner.size(); ++k)
       x.level_of[inner[k]] = bottom + 2 + static_cast<int>(k);
     std::vector<ExprId> roots;
-    for (size_t k : parts) roots.push_back(f.parts[k].step);
+    for (size_t k : parts) roots.push_back(all[k]);
     Region r = x.region(roots, bottom, bottom + 1);
-    inner_loops(inner, bottom + 1, r, [&] { update(f, r, parts); });
+    inner_loops(inner, bottom + 1, r, [&] { update(f, r, parts, all); });
   }
-  x.close();
 }
 
-void KernelLowering::update(FoldNest& f, Region& r, const std::vector<size_t>& parts) {
+void KernelLowering::update(FoldNest& f, Region& r, const std::vector<size_t>& parts,
+                            const std::vector<ExprId>& steps) {
   std::vector<Value> next;
   for (size_t k : parts) {
-    const Value v = x.convert(x.step(r, f.parts[k].step, f.contract), f.parts[k].kind);
+    const Value v = x.convert(x.step(r, steps[k], f.contract), f.parts[k].kind);
     next.push_back(parts.size() > 1 ? b.let("next", v) : v);
   }
   for (size_t k = 0; k < parts.size(); ++k) x.store_slot(x.slots[f.base + parts[k]], next[k]);
@@ -371,6 +331,7 @@ void KernelLowering::run(TensorId in_place, TensorId old) {
   fold_ = nest_of(node_, inner_);
   fold_.lanes = plan_.lanes;
   choose_storage(fold_, plan_.name);
+  if (plan_.contract && fold_.lanes == 0 && !inner_.empty()) split_cases(fold_);
   for (const Target& t : node_.targets) {
     values_.push_back(finished(t.value, node_, fold_.base));
     if (t.tensor == in_place && node_.folds.empty() && node_.targets.size() == 1) {

@@ -25,6 +25,8 @@ struct FoldNest {
   bool contract = true;
   int level = 0;  // loops open around the fold
   Region steps;
+  ExprId unchanged = ExprId::none;      // when it holds, the steps are `unchanged_steps`
+  std::vector<ExprId> unchanged_steps;  // one a part; see lower_cases.cpp
 };
 
 class KernelLowering {
@@ -63,7 +65,10 @@ class KernelLowering {
   void declare(const FoldNest& f);
   void fold(FoldNest& f);
   void body(FoldNest& f);
-  void update(FoldNest& f, Region& r, const std::vector<size_t>& parts);
+  void split_cases(FoldNest& f);
+  void steps(FoldNest& f, bool unchanged);
+  void update(FoldNest& f, Region& r, const std::vector<size_t>& parts,
+              const std::vector<ExprId>& steps);
   void lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed, int level);
   void combine_lanes(FoldNest& f);
 

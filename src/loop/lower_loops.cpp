@@ -109,4 +109,68 @@ void KernelLowering::inner_loops(const std::vector<DimId>& inner, int level, Reg
   close(static_cast<int>(inner.size()));
 }
 
+// The innermost loop in strides of `lanes`: partial state u takes the terms lo + u, lo + u + lanes,
+// …
+void KernelLowering::lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed_in,
+                                int level) {
+  std::vector<Placed> placed = placed_in;
+  const DimId d = f.reduce[k];
+  Bounds at = bounds(placed, f.reduce, k, level - 1);
+  const Value width = b.integer(f.lanes);
+  if (!at.plain) at.hi = b.let("hi", b.max(at.hi, at.lo));
+  const Value count = b.sub(at.hi, at.lo);
+  const auto known = b.constant(count);
+  const Value whole = known ? b.add(at.lo, b.integer(*known - *known % f.lanes))
+                            : b.let("whole", b.sub(at.hi, b.mod(count, width)));
+  Value start, u;
+  const auto inside = [&] {
+    x.lane = u;
+    const int conditions = open_conditions(placed, static_cast<int>(k), level);
+    x.prepare(f.steps, level);
+    body(f);
+    close(conditions);
+  };
+  open_for(g[d].name + "0", at.lo, whole, {.step = f.lanes}, &start);
+  open_for("u", b.integer(0), width, {.hint = Hint::vector}, &u);
+  x.value_of[d] = b.add(start, u);
+  inside();
+  close(2);
+  if (known && *known % f.lanes == 0) return;
+  Value rest;
+  open_for(g[d].name, whole, at.hi, {.hint = Hint::vector}, &rest);
+  x.value_of[d] = rest;
+  u = b.sub(rest, whole);
+  inside();
+  close();
+}
+
+// A fixed tree over the lanes, then the states as plain variables.
+void KernelLowering::combine_lanes(FoldNest& f) {
+  x.open();
+  std::vector<ExprId> roots;
+  for (const FoldNest::Part& p : f.parts) roots.push_back(p.combine);
+  for (int64_t half = f.lanes / 2; half >= 1; half /= 2) {
+    Value u;
+    open_for("u", b.integer(0), b.integer(half), {.hint = half > 1 ? Hint::vector : Hint::none},
+             &u);
+    x.lane = u;
+    x.right_lane = b.add(u, b.integer(half));
+    Region r = x.region(roots, f.level, f.level + 1);
+    x.prepare(r, f.level + 1);
+    std::vector<Value> next;
+    for (ExprId e : roots) {
+      const Value v = x.convert(x.value(r, e), x.slots[f.base + next.size()].kind);
+      next.push_back(roots.size() > 1 ? b.let("next", v) : v);
+    }
+    for (size_t k = 0; k < next.size(); ++k) x.store_slot(x.slots[f.base + k], next[k]);
+    close();
+  }
+  for (size_t k = 0; k < f.parts.size(); ++k) {
+    Slot& s = x.slots[f.base + k];
+    s.var = b.let("folded", b.at(s.array, b.integer(0)));
+    s.where = Slot::Where::var;
+  }
+  x.close();
+}
+
 }  // namespace tang::loop

@@ -95,13 +95,15 @@ bool merge_equal(Rewriting& rw) {
     const auto [it, fresh] = seen.try_emplace(positional.key(g[id]), id);
     if (fresh) continue;
     if (g.is_output(g[id].targets[0].tensor)) {
-      rw.missed("canonicalise", id, "it equals `" + rw.name(it->second) + "` but is an output of its own");
+      rw.missed("canonicalise", id,
+                "it equals `" + rw.name(it->second) + "` but is an output of its own");
       continue;
     }
     const TensorId drop = g[id].targets[0].tensor, keep = g[it->second].targets[0].tensor;
     auto before = rw.texts({it->second, id});
     same[drop] = keep;
-    rw.fired("canonicalise", "syntactic", g[drop].name + " is " + g[keep].name, before, {it->second});
+    rw.fired("canonicalise", "syntactic", g[drop].name + " is " + g[keep].name, before,
+             {it->second});
   }
   return !same.empty();
 }

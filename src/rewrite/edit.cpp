@@ -71,7 +71,8 @@ bool reaches(const Graph& g, const std::vector<TensorId>& from, const std::set<T
 }
 
 bool is_identity_read(const Leaf& leaf, const std::vector<DimId>& points) {
-  if (leaf.what != Leaf::What::read || leaf.guarded || leaf.forms.size() != points.size()) return false;
+  if (leaf.what != Leaf::What::read || leaf.guarded || leaf.forms.size() != points.size())
+    return false;
   for (size_t k = 0; k < points.size(); ++k)
     if (leaf.forms[k].as_pick() != points[k]) return false;
   return true;

@@ -1,6 +1,7 @@
 // 5.3 epilogue: a map over a fold's points runs on the reducing thread.
 //
-//   s[i] = sum[d](x[i, d] * w[d]);  y[i] = relu(s[i] + b[i])   =   y[i] = relu(a + b[i]) where a = sum…
+//   s[i] = sum[d](x[i, d] * w[d]);  y[i] = relu(s[i] + b[i])   =   y[i] = relu(a + b[i]) where a =
+//   sum…
 #include <algorithm>
 
 #include "rewrite/edit.h"
@@ -95,9 +96,8 @@ class Epilogue {
     for (const Target& t : Node(g[map_]).targets) {
       Target moved = t;
       for (DimId& d : moved.points) d = *map(d)->as_pick();
-      moved.value = substitute_leaves(g, substitute_dims(g, t.value, map), [&](LeafId l) {
-        return value_of(known, g.leaf(l));
-      });
+      moved.value = substitute_leaves(g, substitute_dims(g, t.value, map),
+                                      [&](LeafId l) { return value_of(known, g.leaf(l)); });
       moved.value = rw.simplify(moved.value);
       n.targets.push_back(moved);
       g[t.tensor].node = fold;

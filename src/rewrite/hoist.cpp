@@ -2,8 +2,8 @@
 //
 //   sum[d](q[i, d] * k[j, d] * 0.125)  =  sum[d](q[i, d] * k[j, d]) * 0.125
 //
-// One rounding instead of one per term (class R). The factor must be finite: an infinite factor over
-// an empty sum would be inf * 0.
+// One rounding instead of one per term (class R). The factor must be finite: an infinite factor
+// over an empty sum would be inf * 0.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 struct Factors {
   std::vector<ExprId> multiply;
   std::vector<ExprId> divide;
-  std::string kept;                // why a factor that might leave stays
+  std::string kept;  // why a factor that might leave stays
 };
 
 bool is_free(const Graph& g, ExprId e, const std::vector<DimId>& reduce) {

@@ -1,7 +1,7 @@
 // 5.6 logsumexp: log(sum exp s) = m + log l of the online fold of s, which cannot overflow.
 //
-// The form that subtracts a max, m + log(sum exp(s - m)), needs no rule of its own: stabilize_softmax
-// makes (m, l) one fold and the epilogue adds the log.
+// The form that subtracts a max, m + log(sum exp(s - m)), needs no rule of its own:
+// stabilize_softmax makes (m, l) one fold and the epilogue adds the log.
 #include <algorithm>
 
 #include "ir/monoids.h"
@@ -20,7 +20,8 @@ class LogSumExp {
     const ExprNode weight = g.pool[n.folds[0].args[0]];
     if (weight.op != Op::exp) return false;
     const ExprId state = g.state(0, Kind::real);
-    if (n.targets.size() == 1 && n.targets[0].value == state) return run_on_readers(n, weight.args[0]);
+    if (n.targets.size() == 1 && n.targets[0].value == state)
+      return run_on_readers(n, weight.args[0]);
     bool below_log = false, elsewhere = false;
     for (const Target& t : n.targets) {
       const bool only = only_below_log(t.value, g.pool[state].variable());

@@ -9,7 +9,8 @@ namespace tang {
 
 namespace {
 
-// Every rule lowers its measure, so rounds are few; the bound only guards against a rule that does not.
+// Every rule lowers its measure, so rounds are few; the bound only guards against a rule that does
+// not.
 constexpr int max_rounds = 100;
 
 // True if `name` is one of the comma- or space-separated names of an application's summary.
@@ -42,7 +43,8 @@ Derivation derive(const Graph& naive, const DeriveOptions& options) {
     bool changed = false;
     for (const Rule& rule : rules()) {
       if (options.math == MathMode::ieee && !rule.exact) continue;
-      const bool stop = options.stop_after >= 0 && rw.log.size() >= static_cast<size_t>(options.stop_after);
+      const bool stop =
+          options.stop_after >= 0 && rw.log.size() >= static_cast<size_t>(options.stop_after);
       if (stop) break;
       changed |= rule.apply(rw);
     }

@@ -1,7 +1,8 @@
 // 2.3 and 11.8, promotion: a term whose select takes its other arm contributes the identity, so the
 // condition is a term guard and a schedule may skip the term.
 //
-//   sum[j](select(c, x, 0) * v)  =  sum[j | c](x * v)        max[j](select(c, s, -inf)) = max[j | c](s)
+//   sum[j](select(c, x, 0) * v)  =  sum[j | c](x * v)        max[j](select(c, s, -inf)) = max[j |
+//   c](s)
 #include <limits>
 
 #include "ir/guards.h"
@@ -17,7 +18,8 @@ ExprId simplify_masked(Rewriting& rw, ExprId e) {
   const double lowest = -std::numeric_limits<double>::infinity();
   const NodeBuilder build = [&](const ExprNode& n) -> ExprId {
     const auto is_lowest = [&](ExprId x) { return g.pool.is_number(x, lowest); };
-    if (n.op == Op::add && (is_lowest(n.args[0]) || is_lowest(n.args[1]))) return g.pool.real(lowest);
+    if (n.op == Op::add && (is_lowest(n.args[0]) || is_lowest(n.args[1])))
+      return g.pool.real(lowest);
     if (n.op == Op::sub && is_lowest(n.args[0])) return g.pool.real(lowest);
     return g.rebuild(n);
   };
@@ -26,8 +28,7 @@ ExprId simplify_masked(Rewriting& rw, ExprId e) {
   for (ExprId id : g.pool.reachable(e)) {
     ExprNode n = g.pool[id];
     for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-    image[id] = n.arity() == 0 ? id
-                               : tang::simplify(g.pool, build(n), MathMode::real, build);
+    image[id] = n.arity() == 0 ? id : tang::simplify(g.pool, build(n), MathMode::real, build);
   }
   return image.at(e);
 }
@@ -53,7 +54,8 @@ bool contributes_identity(Rewriting& rw, const Fold& f, ExprId condition, bool v
   const Monoid m = g[f.monoid];
   if (m.combine.empty()) return false;
   std::vector<ExprId> args;
-  for (ExprId e : f.args) args.push_back(simplify_masked(rw, with_condition(g, e, condition, value)));
+  for (ExprId e : f.args)
+    args.push_back(simplify_masked(rw, with_condition(g, e, condition, value)));
   for (size_t k = 0; k < m.lift.size(); ++k) {
     const ExprId lifted = substitute_leaves(g, m.lift[k], [&](LeafId l) -> std::optional<ExprId> {
       if (g.leaf(l).what != Leaf::What::argument) return std::nullopt;
@@ -96,7 +98,8 @@ bool promote_one(Rewriting& rw, NodeId id) {
       rw.fired("promote_guards", "guard_promote", "in " + rw.name(id), before, {id});
       return true;
     }
-    rw.missed("promote_guards", id, "with the condition false the term is not the monoid's identity");
+    rw.missed("promote_guards", id,
+              "with the condition false the term is not the monoid's identity");
   }
   return false;
 }

@@ -30,7 +30,7 @@ struct LogEntry {
 struct NearMiss {
   std::string rule;
   std::string node;
-  std::string condition;            // the side condition that failed, with names
+  std::string condition;  // the side condition that failed, with names
   friend auto operator<=>(const NearMiss&, const NearMiss&) = default;
 };
 
@@ -59,9 +59,9 @@ class Rewriting {
 
 struct Rule {
   std::string_view name;
-  std::string_view law;      // names of algebra.md 5.15 and 10.2
-  std::string_view test;     // where the law is tested
-  bool exact;                // may fire under --math ieee
+  std::string_view law;   // names of algebra.md 5.15 and 10.2
+  std::string_view test;  // where the law is tested
+  bool exact;             // may fire under --math ieee
   std::string_view summary;
   bool (*apply)(Rewriting& rw);
 };

@@ -40,7 +40,8 @@ class Siblings {
     if (g[a_].operand != g[b_].operand) return false;
     moved_ = renamed(g[b_]);
     if (moved_.guards != g[a_].guards) return miss("their conditions differ");
-    if (!shares_read() && !common_reader(readers)) return miss("they share no argument and no reader");
+    if (!shares_read() && !common_reader(readers))
+      return miss("they share no argument and no reader");
     if (state_size(g, g[a_]) + state_size(g, g[b_]) > accumulator_budget)
       return miss("the state would exceed 32 scalars");
     if (depends(a_, b_) || depends(b_, a_)) return miss("one depends on the other");

@@ -25,10 +25,10 @@ constexpr int64_t short_row = 256;
 struct WeightedSum {
   NodeId node = NodeId::none;
   Weight weight;
-  ExprId g = ExprId::none;            // the term without its weight, extra guards included
-  std::vector<DimId> max_points;      // this node's coordinates for the max's points
-  std::vector<DimId> columns;         // its points that are not among them
-  std::optional<Format> operand;      // a float format the weight was given
+  ExprId g = ExprId::none;        // the term without its weight, extra guards included
+  std::vector<DimId> max_points;  // this node's coordinates for the max's points
+  std::vector<DimId> columns;     // its points that are not among them
+  std::optional<Format> operand;  // a float format the weight was given
 };
 
 class Stabilization {
@@ -92,7 +92,8 @@ class Stabilization {
     }
     for (DimId d : n.points)
       if (!contains(sum.max_points, d)) sum.columns.push_back(d);
-    if (!linear_in(argument, weight)) return refused(id, "the weight is not exactly one factor of each term");
+    if (!linear_in(argument, weight))
+      return refused(id, "the weight is not exactly one factor of each term");
     sum.operand = weight_format(argument, weight);
     sum.g = rw.simplify(without_weight(argument, weight));
     return with_guards(id, n, std::move(sum));
@@ -149,8 +150,7 @@ class Stabilization {
         return refused(id, "the conditions of the max and of the sum differ");
     for (const Guard& guard : n.guards)
       if (std::find(shared.begin(), shared.end(), guard) == shared.end()) extra.push_back(guard);
-    if (!extra.empty())
-      sum.g = g.make(Op::select, condition_of(g, extra), sum.g, g.pool.real(0));
+    if (!extra.empty()) sum.g = g.make(Op::select, condition_of(g, extra), sum.g, g.pool.real(0));
     return sum;
   }
 
@@ -176,8 +176,8 @@ class Stabilization {
       for (const Target& t : g[s.node].targets) group.insert(t.tensor);
     std::erase_if(sums_, [&](const WeightedSum& s) {
       if (!reaches(g, tensors_in(g, s.g), group)) return false;
-      rw.missed("stabilize_softmax", s.node, "its values depend on `" + g[max_.tensor].name +
-                                                 "` or on another sum below it");
+      rw.missed("stabilize_softmax", s.node,
+                "its values depend on `" + g[max_.tensor].name + "` or on another sum below it");
       return true;
     });
   }
@@ -231,14 +231,15 @@ class Stabilization {
   // Sums with one κ and the same columns (a sum without columns joins any); the one with the most
   // points leads.
   std::vector<WeightedSum> take_class() {
-    const auto lead = std::max_element(sums_.begin(), sums_.end(), [](const auto& a, const auto& b) {
-      return a.columns.size() < b.columns.size();
-    });
+    const auto lead = std::max_element(
+        sums_.begin(), sums_.end(),
+        [](const auto& a, const auto& b) { return a.columns.size() < b.columns.size(); });
     std::vector<WeightedSum> group = {*lead}, rest;
     for (const WeightedSum& s : sums_) {
       if (s.node == lead->node) continue;
-      const bool joins = s.weight.scale == lead->weight.scale &&
-                         (s.columns.empty() || s.columns == lead->columns || same_extents(s, *lead));
+      const bool joins =
+          s.weight.scale == lead->weight.scale &&
+          (s.columns.empty() || s.columns == lead->columns || same_extents(s, *lead));
       (joins ? group : rest).push_back(s);
     }
     sums_ = std::move(rest);
@@ -271,7 +272,8 @@ class Stabilization {
         state_of.push_back(1);
         continue;
       }
-      const auto [it, fresh] = known.try_emplace(value, static_cast<uint32_t>(fold.args.size() + 1));
+      const auto [it, fresh] =
+          known.try_emplace(value, static_cast<uint32_t>(fold.args.size() + 1));
       if (fresh) fold.args.push_back(value);
       state_of.push_back(it->second);
     }

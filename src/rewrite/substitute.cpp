@@ -20,8 +20,8 @@ namespace {
 
 constexpr int max_operations = 500;
 constexpr int64_t max_tree = 10000;
-constexpr double tile = 128;       // coordinates are staged in tiles of this many points
-constexpr double balance = 8;      // operations per byte
+constexpr double tile = 128;   // coordinates are staged in tiles of this many points
+constexpr double balance = 8;  // operations per byte
 
 class Substitution {
  public:
@@ -119,12 +119,14 @@ class Substitution {
     }
     for (const Guard& guard : g[c].guards)
       for (const Form::Gather& x : guard.form.gathers)
-        if (g.leaf(x.leaf).tensor == t) return "a condition of `" + rw.name(c) + "` gathers through it";
+        if (g.leaf(x.leaf).tensor == t)
+          return "a condition of `" + rw.name(c) + "` gathers through it";
     return std::nullopt;
   }
 
   // rho: evaluations of the body after, over before; rho_s the same after staging in tiles.
-  std::optional<std::string> too_costly(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
+  std::optional<std::string> too_costly(NodeId id, TensorId t,
+                                        const std::vector<NodeId>& consumers) {
     double rho = g.is_output(t) ? 1 : 0, staged = rho;
     for (NodeId c : consumers)
       for_each_expr(g[c], [&](ExprId e) {
@@ -146,9 +148,11 @@ class Substitution {
       });
     const int body_cost = cost(g.pool, g[id].targets[0].value);
     const double bytes = 8;  // one f32 written and one read for each element
-    if (rho <= 1 || body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes) return std::nullopt;
+    if (rho <= 1 || body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes)
+      return std::nullopt;
     return "recomputing it costs more than storing it (" + std::to_string(body_cost) +
-           " operations, evaluated " + std::to_string(static_cast<int64_t>(staged)) + " times per tile)";
+           " operations, evaluated " + std::to_string(static_cast<int64_t>(staged)) +
+           " times per tile)";
   }
 
   void apply(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
@@ -202,7 +206,8 @@ class Substitution {
     if (const auto direct = fill_passes_through(t, read, body, fill)) return *direct;
     const ExprId inside = with_fill(body, Value::integer(0), read.guarded);
     ExprId otherwise = g.pool.constant(fill);
-    if (g[t].format) otherwise = g.pool.constant(tang::apply(Op::cast, *g[t].format, fill, {}, {}, fill.kind));
+    if (g[t].format)
+      otherwise = g.pool.constant(tang::apply(Op::cast, *g[t].format, fill, {}, {}, fill.kind));
     return g.make(Op::select, condition_of(g, bounds), inside, otherwise);
   }
 
@@ -221,7 +226,8 @@ class Substitution {
   }
 
   // When the body reads one tensor with exactly T's bounds and turns the fill into the fill.
-  std::optional<ExprId> fill_passes_through(TensorId t, const Leaf& read, ExprId body, const Value& fill) {
+  std::optional<ExprId> fill_passes_through(TensorId t, const Leaf& read, ExprId body,
+                                            const Value& fill) {
     const std::vector<uint32_t> variables = g.pool.variables(body);
     if (variables.size() != 1) return std::nullopt;
     const Leaf inner = g.leaf(variables[0]);
@@ -242,8 +248,6 @@ class Substitution {
 
 }  // namespace
 
-bool substitute_maps(Rewriting& rw) {
-  return Substitution(rw).run();
-}
+bool substitute_maps(Rewriting& rw) { return Substitution(rw).run(); }
 
 }  // namespace tang

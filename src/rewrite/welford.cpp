@@ -119,9 +119,8 @@ class Welford {
     const ExprId count = g.state(0, real), mean = g.state(1, real), m2 = g.state(2, real);
     const uint32_t own = g.pool[g.state(0, real)].variable();
     for (Target& t : n.targets)
-      t.value = substitute_leaves(g, t.value, [&](LeafId l) {
-        return l == own ? std::optional(m2) : std::nullopt;
-      });
+      t.value = substitute_leaves(
+          g, t.value, [&](LeafId l) { return l == own ? std::optional(m2) : std::nullopt; });
     const TensorId sum = g[s].targets[0].tensor;
     Tensor mean_tensor = g[sum];
     mean_tensor.name = g.fresh_name(mean_tensor.name + "_mean");

@@ -66,8 +66,8 @@ using LeafRename = std::function<uint32_t(uint32_t)>;
 Form substitute(const Form& f, const DimMap& image, const LeafRename& leaf = {});
 
 // Least and greatest value over the box 0 <= i_k < extent(k), both attained when the box is not
-// empty (algebra.md 2.2, theorem view_range). nullopt when a coefficient's sign is not proved or the
-// form gathers.
+// empty (algebra.md 2.2, theorem view_range). nullopt when a coefficient's sign is not proved or
+// the form gathers.
 struct Interval {
   Poly lo;
   Poly hi;

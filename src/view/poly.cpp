@@ -116,7 +116,8 @@ std::string Poly::text(const std::function<std::string(ParamId)>& name, bool spa
   for (const Term& t : terms_) {
     const bool first = out.empty();
     const bool negative = t.coeff < 0;
-    const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
+    const uint64_t magnitude =
+        negative ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
     out += first ? (negative ? "-" : "") : (negative ? " - " : " + ");
     std::string product;
     if (magnitude != 1 || t.params.empty()) product = std::to_string(magnitude);

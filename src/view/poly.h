@@ -1,8 +1,8 @@
 // Polynomials in the program's size parameters with integer coefficients (algebra.md 2.1).
 //
 // Extents and the coefficients of affine forms are polynomials compared by normal form. Parameters
-// are at least 0, so `p` is proved non-negative when no coefficient is negative; every other question
-// waits until the parameters are bound.
+// are at least 0, so `p` is proved non-negative when no coefficient is negative; every other
+// question waits until the parameters are bound.
 #pragma once
 
 #include <compare>
@@ -36,10 +36,12 @@ class Poly {
   friend auto operator<=>(const Poly&, const Poly&) = default;
 
   bool is_zero() const { return terms_.empty(); }
-  bool is_constant() const { return terms_.empty() || (terms_.size() == 1 && terms_[0].params.empty()); }
+  bool is_constant() const {
+    return terms_.empty() || (terms_.size() == 1 && terms_[0].params.empty());
+  }
   std::optional<int64_t> constant() const;  // its value if it mentions no parameter
   int64_t constant_term() const;
-  bool proved_nonnegative() const;          // no negative coefficient
+  bool proved_nonnegative() const;  // no negative coefficient
   bool proved_nonpositive() const;
   // The parameter p if the polynomial is exactly p.
   std::optional<ParamId> as_param() const;

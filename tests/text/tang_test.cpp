@@ -6,19 +6,19 @@
 //   tang-test --tang build/release/tang tests/text/derive            compares
 //   tang-test --tang build/release/tang --update tests/text/derive   rewrites the expectations
 //
-// A run line may be filtered: `# run: derive --json %s | keys a,b` is not a shell; the only filter is
+// A run line may be filtered: `# run: derive --json %s | keys a,b` is not a shell; the only filter
+// is
 // `| grep TEXT`, which keeps the lines that contain TEXT.
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <spawn.h>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 extern char** environ;
@@ -53,7 +53,8 @@ std::vector<std::string> words(const std::string& line) {
   return result;
 }
 
-Outcome run(const std::string& program, const std::vector<std::string>& args, const fs::path& temp) {
+Outcome run(const std::string& program, const std::vector<std::string>& args,
+            const fs::path& temp) {
   const std::string out = temp / "out", err = temp / "err";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -182,7 +183,8 @@ int main(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (const fs::path& folder : folders) {
     std::vector<fs::path> files;
-    if (fs::is_regular_file(folder)) files.push_back(folder);
+    if (fs::is_regular_file(folder))
+      files.push_back(folder);
     else
       for (const auto& entry : fs::recursive_directory_iterator(folder))
         if (entry.path().extension() == ".tang") files.push_back(entry.path());

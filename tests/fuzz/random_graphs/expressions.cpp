@@ -52,12 +52,17 @@ std::optional<std::string> Generator::inside(int axis, const Dims& scope) {
 // A form that may leave the axis, for guarded reads.
 std::string Generator::anywhere(int axis, const Dims& scope) {
   if (scope.empty()) return fmt::format("{}", choice_.between(-1, 5));
-  const std::string& d = contains(scope, axis) && choice_.chance(50) ? name(axis) : name(choice_.of(scope));
+  const std::string& d =
+      contains(scope, axis) && choice_.chance(50) ? name(axis) : name(choice_.of(scope));
   switch (choice_.below(5)) {
-    case 0: return fmt::format("2*{} - 1", d);
-    case 1: return fmt::format("{} - {}", choice_.between(1, 4), d);
-    case 2: return fmt::format("{} + {} - 1", d, name(choice_.of(scope)));
-    default: return plus(d, choice_.between(-2, 2));
+    case 0:
+      return fmt::format("2*{} - 1", d);
+    case 1:
+      return fmt::format("{} - {}", choice_.between(1, 4), d);
+    case 2:
+      return fmt::format("{} + {} - 1", d, name(choice_.of(scope)));
+    default:
+      return plus(d, choice_.between(-2, 2));
   }
 }
 
@@ -91,7 +96,8 @@ std::string Generator::read(const TensorInfo& t, const Dims& scope, Fill fill) {
   std::string text = t.name + (guarded ? "?[" : "[") + forms[0];
   for (size_t k = 1; k < forms.size(); ++k) text += ", " + forms[k];
   if (guarded && (fill == Fill::stated || choice_.chance(50))) {
-    static const std::vector<std::string> reals = {"0", "1", "-0.5", "2"}, integers = {"0", "1", "-1"};
+    static const std::vector<std::string> reals = {"0", "1", "-0.5", "2"},
+                                          integers = {"0", "1", "-1"};
     text += "; " + (t.kind == Kind::real      ? choice_.of(reals)
                     : t.kind == Kind::integer ? choice_.of(integers)
                                               : std::string(choice_.chance(50) ? "true" : "false"));
@@ -130,32 +136,60 @@ Real Generator::leaf(const Dims& scope, Fill fill) {
 
 Real Generator::unary(const Real& x) {
   const std::string& a = x.text;
-  const auto apply = [&](const char* f, double bound) { return Real{fmt::format("{}({})", f, a), bound}; };
+  const auto apply = [&](const char* f, double bound) {
+    return Real{fmt::format("{}({})", f, a), bound};
+  };
   switch (choice_.below(24)) {
-    case 0: return apply("tanh", 1);
-    case 1: return apply("sigmoid", 1);
-    case 2: return {fmt::format("exp(min({}, 3))", a), 20};
-    case 3: return {fmt::format("exp(-abs({}))", a), 1};
-    case 4: return {fmt::format("log(abs({}) + 1)", a), 3};
-    case 5: return {fmt::format("sqrt(abs({}) + 1)", a), 4};
-    case 6: return {fmt::format("rsqrt(1 + {0} * {0})", "(" + a + ")"), 1};
-    case 7: return {fmt::format("recip(abs({}) + 1)", a), 1};
-    case 8: return apply("sin", 1);
-    case 9: return apply("cos", 1);
-    case 10: return apply("silu", x.size);
-    case 11: return apply("gelu", x.size);
-    case 12: return apply("gelu_tanh", x.size);
-    case 13: return apply("relu", x.size);
-    case 14: return apply("softplus", x.size);
-    case 15: return apply("abs", x.size);
-    case 16: return {fmt::format("pow({}, {})", a, choice_.between(2, 3)), x.size * x.size * x.size};
-    case 17: return {fmt::format("pow(abs({}) + 0.5, 0.75)", a), x.size};
-    case 18: return apply("erf", 1);
-    case 19: return apply("erfc", 2);
-    case 20: return {fmt::format("-({})", a), x.size};
-    case 21: return apply(choice_.chance(50) ? "f16" : "bf16", x.size);
-    case 22: return {fmt::format("atan2({}, abs({}) + 1)", a, a), 2};
-    default: return {fmt::format("30 * tanh({} / 30)", a.find(' ') == std::string::npos ? a : "(" + a + ")"), x.size};
+    case 0:
+      return apply("tanh", 1);
+    case 1:
+      return apply("sigmoid", 1);
+    case 2:
+      return {fmt::format("exp(min({}, 3))", a), 20};
+    case 3:
+      return {fmt::format("exp(-abs({}))", a), 1};
+    case 4:
+      return {fmt::format("log(abs({}) + 1)", a), 3};
+    case 5:
+      return {fmt::format("sqrt(abs({}) + 1)", a), 4};
+    case 6:
+      return {fmt::format("rsqrt(1 + {0} * {0})", "(" + a + ")"), 1};
+    case 7:
+      return {fmt::format("recip(abs({}) + 1)", a), 1};
+    case 8:
+      return apply("sin", 1);
+    case 9:
+      return apply("cos", 1);
+    case 10:
+      return apply("silu", x.size);
+    case 11:
+      return apply("gelu", x.size);
+    case 12:
+      return apply("gelu_tanh", x.size);
+    case 13:
+      return apply("relu", x.size);
+    case 14:
+      return apply("softplus", x.size);
+    case 15:
+      return apply("abs", x.size);
+    case 16:
+      return {fmt::format("pow({}, {})", a, choice_.between(2, 3)), x.size * x.size * x.size};
+    case 17:
+      return {fmt::format("pow(abs({}) + 0.5, 0.75)", a), x.size};
+    case 18:
+      return apply("erf", 1);
+    case 19:
+      return apply("erfc", 2);
+    case 20:
+      return {fmt::format("-({})", a), x.size};
+    case 21:
+      return apply(choice_.chance(50) ? "f16" : "bf16", x.size);
+    case 22:
+      return {fmt::format("atan2({}, abs({}) + 1)", a, a), 2};
+    default:
+      return {
+          fmt::format("30 * tanh({} / 30)", a.find(' ') == std::string::npos ? a : "(" + a + ")"),
+          x.size};
   }
 }
 
@@ -163,12 +197,18 @@ Real Generator::binary(const Real& x, const Real& y) {
   const std::string a = "(" + x.text + ")", b = "(" + y.text + ")";
   switch (choice_.below(8)) {
     case 0:
-    case 1: return {fmt::format("{} + {}", a, b), x.size + y.size};
-    case 2: return {fmt::format("{} - {}", a, b), x.size + y.size};
-    case 3: return {fmt::format("{} / (abs{} + 1)", a, b), x.size};
-    case 4: return {fmt::format("min({}, {})", x.text, y.text), std::max(x.size, y.size)};
-    case 5: return {fmt::format("max({}, {})", x.text, y.text), std::max(x.size, y.size)};
-    default: return {fmt::format("{} * {}", a, b), x.size * y.size};
+    case 1:
+      return {fmt::format("{} + {}", a, b), x.size + y.size};
+    case 2:
+      return {fmt::format("{} - {}", a, b), x.size + y.size};
+    case 3:
+      return {fmt::format("{} / (abs{} + 1)", a, b), x.size};
+    case 4:
+      return {fmt::format("min({}, {})", x.text, y.text), std::max(x.size, y.size)};
+    case 5:
+      return {fmt::format("max({}, {})", x.text, y.text), std::max(x.size, y.size)};
+    default:
+      return {fmt::format("{} * {}", a, b), x.size * y.size};
   }
 }
 
@@ -201,28 +241,44 @@ std::string Generator::integer(int depth, const Dims& scope) {
   }
   const std::string a = integer(depth - 1, scope), b = integer(choice_.below(depth), scope);
   switch (choice_.below(9)) {
-    case 0: return fmt::format("({}) * ({})", a, b);
-    case 1: return fmt::format("div({}, {})", a, choice_.between(1, 4));
-    case 2: return fmt::format("mod({}, {})", a, choice_.between(1, 4));
-    case 3: return fmt::format("min({}, {})", a, b);
-    case 4: return fmt::format("max({}, {})", a, b);
-    case 5: return fmt::format("select({}, {}, {})", condition(0, scope), a, b);
-    case 6: return fmt::format("i32(floor({}))", exact_read(Kind::real, scope));
-    case 7: return fmt::format("({}) - ({})", a, b);
-    default: return fmt::format("({}) + ({})", a, b);
+    case 0:
+      return fmt::format("({}) * ({})", a, b);
+    case 1:
+      return fmt::format("div({}, {})", a, choice_.between(1, 4));
+    case 2:
+      return fmt::format("mod({}, {})", a, choice_.between(1, 4));
+    case 3:
+      return fmt::format("min({}, {})", a, b);
+    case 4:
+      return fmt::format("max({}, {})", a, b);
+    case 5:
+      return fmt::format("select({}, {}, {})", condition(0, scope), a, b);
+    case 6:
+      return fmt::format("i32(floor({}))", exact_read(Kind::real, scope));
+    case 7:
+      return fmt::format("({}) - ({})", a, b);
+    default:
+      return fmt::format("({}) + ({})", a, b);
   }
 }
 
 std::string Generator::affine_condition(const Dims& scope) {
   const std::string a = name(choice_.of(scope)), b = name(choice_.of(scope));
   switch (choice_.below(7)) {
-    case 0: return fmt::format("{} <= {}", a, b);
-    case 1: return fmt::format("{} < {} + 2", a, b);
-    case 2: return fmt::format("{} + {} < {}", a, b, choice_.between(2, 6));
-    case 3: return fmt::format("{} - 1 <= {} and {} <= {} + 1", a, b, b, a);
-    case 4: return fmt::format("2*{} + {} - 1 == {}", b, name(choice_.of(scope)), a);
-    case 5: return fmt::format("{} < {}", choice_.between(0, 3), a);
-    default: return fmt::format("{} != {}", a, b);
+    case 0:
+      return fmt::format("{} <= {}", a, b);
+    case 1:
+      return fmt::format("{} < {} + 2", a, b);
+    case 2:
+      return fmt::format("{} + {} < {}", a, b, choice_.between(2, 6));
+    case 3:
+      return fmt::format("{} - 1 <= {} and {} <= {} + 1", a, b, b, a);
+    case 4:
+      return fmt::format("2*{} + {} - 1 == {}", b, name(choice_.of(scope)), a);
+    case 5:
+      return fmt::format("{} < {}", choice_.between(0, 3), a);
+    default:
+      return fmt::format("{} != {}", a, b);
   }
 }
 
@@ -230,16 +286,24 @@ std::string Generator::condition(int depth, const Dims& scope) {
   if (depth > 0 && choice_.chance(25)) {
     const std::string a = condition(depth - 1, scope), b = condition(depth - 1, scope);
     switch (choice_.below(3)) {
-      case 0: return fmt::format("({}) and ({})", a, b);
-      case 1: return fmt::format("({}) or ({})", a, b);
-      default: return fmt::format("not ({})", a);
+      case 0:
+        return fmt::format("({}) and ({})", a, b);
+      case 1:
+        return fmt::format("({}) or ({})", a, b);
+      default:
+        return fmt::format("not ({})", a);
     }
   }
   switch (choice_.below(5)) {
-    case 0: return fmt::format("{} < {}", exact_read(Kind::real, scope), choice_.chance(50) ? "0.25" : "0");
-    case 1: return fmt::format("{} == {}", exact_read(Kind::integer, scope), choice_.between(0, 3));
-    case 2: return exact_read(Kind::boolean, scope);
-    default: return scope.empty() ? exact_read(Kind::boolean, scope) : affine_condition(scope);
+    case 0:
+      return fmt::format("{} < {}", exact_read(Kind::real, scope),
+                         choice_.chance(50) ? "0.25" : "0");
+    case 1:
+      return fmt::format("{} == {}", exact_read(Kind::integer, scope), choice_.between(0, 3));
+    case 2:
+      return exact_read(Kind::boolean, scope);
+    default:
+      return scope.empty() ? exact_read(Kind::boolean, scope) : affine_condition(scope);
   }
 }
 
@@ -250,9 +314,11 @@ std::string Generator::binder_condition(const Dims& scope, const Dims& reduce) {
   if (kind < 50) return "";
   if (kind < 72) return " | " + affine_condition(scope);
   if (kind < 82) return fmt::format(" | {} < {}", j, exact_read(Kind::integer, scope));
-  if (kind < 88) return fmt::format(" | {} == {}", exact_read(Kind::integer, scope), name(choice_.of(scope)));
+  if (kind < 88)
+    return fmt::format(" | {} == {}", exact_read(Kind::integer, scope), name(choice_.of(scope)));
   if (kind < 94) return " | " + condition(0, scope);
-  return fmt::format(" | {} and {} < {}", affine_condition(scope), exact_read(Kind::real, scope), "0.5");
+  return fmt::format(" | {} and {} < {}", affine_condition(scope), exact_read(Kind::real, scope),
+                     "0.5");
 }
 
 }  // namespace tang::fuzz

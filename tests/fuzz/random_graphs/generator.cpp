@@ -64,7 +64,9 @@ std::string Generator::tensor(const std::string& base, const Dims& dims) const {
   return dims.empty() ? base : base + "[" + names(dims) + "]";
 }
 
-std::string Generator::at(const TensorInfo& t, const Dims& dims) const { return tensor(t.name, dims); }
+std::string Generator::at(const TensorInfo& t, const Dims& dims) const {
+  return tensor(t.name, dims);
+}
 
 TensorInfo Generator::input(const std::string& format, const Dims& dims) {
   TensorInfo t;
@@ -80,7 +82,8 @@ TensorInfo Generator::input(const std::string& format, const Dims& dims) {
 }
 
 void Generator::declare_inputs() {
-  static const std::vector<std::string> formats = {"f32", "f32", "f32", "f32", "f16", "bf16", "f64"};
+  static const std::vector<std::string> formats = {"f32", "f32",  "f32", "f32",
+                                                   "f16", "bf16", "f64"};
   for (int n = choice_.between(2, 4); n > 0; --n) input(choice_.of(formats), some_dims(0, 3));
   input("f32", some_dims(2, 2));
   if (choice_.chance(50)) input(choice_.chance(80) ? "i32" : "i64", some_dims(1, 2));
@@ -95,12 +98,14 @@ std::string Generator::storage(Kind kind) {
   static const std::vector<std::string> reals = {"f16", "bf16", "f64", "f32", "tf32", "f16"};
   static const std::vector<std::string> integers = {"i64", "i32", "i8", "u8"};
   if (!choice_.chance(14)) return {};
-  return kind == Kind::real ? choice_.of(reals) : kind == Kind::integer ? choice_.of(integers) : "bool";
+  return kind == Kind::real      ? choice_.of(reals)
+         : kind == Kind::integer ? choice_.of(integers)
+                                 : "bool";
 }
 
 void Generator::define(const TensorInfo& t, const std::string& value, const std::string& format) {
-  program_.definitions.push_back(
-      fmt::format("{}{} = {}", tensor(t.name, t.dims), format.empty() ? "" : " : " + format, value));
+  program_.definitions.push_back(fmt::format("{}{} = {}", tensor(t.name, t.dims),
+                                             format.empty() ? "" : " : " + format, value));
   tensors_.push_back(t);
 }
 
@@ -132,19 +137,20 @@ void Generator::reduction() {
     double growth;
   };
   static const std::vector<Monoid> monoids = {
-      {"sum", Fill::either, true, 3},       {"sum", Fill::either, true, 3},
-      {"sum", Fill::either, true, 3},       {"mean", Fill::either, true, 1},
-      {"max", Fill::stated, false, 1},      {"max", Fill::stated, false, 1},
-      {"min", Fill::stated, false, 1},      {"var", Fill::stated, true, 8},
+      {"sum", Fill::either, true, 3},        {"sum", Fill::either, true, 3},
+      {"sum", Fill::either, true, 3},        {"mean", Fill::either, true, 1},
+      {"max", Fill::stated, false, 1},       {"max", Fill::stated, false, 1},
+      {"min", Fill::stated, false, 1},       {"var", Fill::stated, true, 8},
       {"logsumexp", Fill::stated, false, 1}, {"prod", Fill::either, true, 1},
-      {"moments", Fill::stated, true, 1},   {"maxabs", Fill::stated, true, 1}};
+      {"moments", Fill::stated, true, 1},    {"maxabs", Fill::stated, true, 1}};
   const Monoid& m = choice_.of(monoids);
   const Dims points = some_dims(0, 2), reduce = some_dims(1, 2, points);
   Dims scope = points;
   scope.insert(scope.end(), reduce.begin(), reduce.end());
   const std::string condition = binder_condition(scope, reduce);
   Real body = real(choice_.between(0, 2), scope, m.fill);
-  if (std::string(m.name) == "prod" && body.size > 1.5) body = {fmt::format("1 + 0.5 * tanh({})", body.text), 1.5};
+  if (std::string(m.name) == "prod" && body.size > 1.5)
+    body = {fmt::format("1 + 0.5 * tanh({})", body.text), 1.5};
   const std::string fold = fmt::format("{}[{}{}]({})", m.name, names(reduce), condition, body.text);
   TensorInfo t{fresh(), points};
   t.finite = m.finite || (condition.empty() && size(reduce) > 0);
@@ -164,7 +170,12 @@ void Generator::reduction() {
     t.size = 1 + other.size;
     t.finite = true;
     if (expanded || std::string(m.name) == "moments")
-      define(t, fmt::format("{} * sigmoid({})", other.text.find(' ') == std::string::npos ? other.text : "(" + other.text + ")", fold), format);
+      define(t,
+             fmt::format(
+                 "{} * sigmoid({})",
+                 other.text.find(' ') == std::string::npos ? other.text : "(" + other.text + ")",
+                 fold),
+             format);
     else
       define(t, fmt::format("sigmoid(u) * ({})\n  where u = {}", other.text, fold), format);
   }
@@ -183,20 +194,23 @@ void Generator::product() {
     a.size = 3 * x.size;
     b.size = y.size;
     b.finite = total;
-    program_.definitions.push_back(fmt::format("({}, {}) = (sum[{}]({}), max[{}]({}))", at(a, points),
-                                               at(b, points), binder, x.text, binder, y.text));
+    program_.definitions.push_back(fmt::format("({}, {}) = (sum[{}]({}), max[{}]({}))",
+                                               at(a, points), at(b, points), binder, x.text, binder,
+                                               y.text));
     tensors_.push_back(a);
     tensors_.push_back(b);
     return;
   }
   TensorInfo t{fresh(), points};
   t.size = 3 * x.size;
-  define(t, fmt::format("u / (1 + abs(w)) + tanh(z)\n  where (u, w, z) = (sum[{0}]({1}), sum[{0}]({2}), min[{0}]({2}))",
+  define(t, fmt::format("u / (1 + abs(w)) + tanh(z)\n  where (u, w, z) = (sum[{0}]({1}), "
+                        "sum[{0}]({2}), min[{0}]({2}))",
                         binder, x.text, y.text));
 }
 
 void Generator::exact_reduction() {
-  static const std::vector<std::string> integers = {"sum", "max", "min", "prod", "argmax", "argmin"};
+  static const std::vector<std::string> integers = {"sum",  "max",    "min",
+                                                    "prod", "argmax", "argmin"};
   const Dims points = some_dims(0, 2), reduce = some_dims(1, 2, points);
   Dims scope = points;
   scope.insert(scope.end(), reduce.begin(), reduce.end());
@@ -207,23 +221,27 @@ void Generator::exact_reduction() {
   const int kind = choice_.below(10);
   if (kind < 2) {
     t.kind = Kind::boolean;
-    define(t, fmt::format("{}[{}]({})", choice_.chance(50) ? "any" : "all", binder, condition(1, scope)));
+    define(t, fmt::format("{}[{}]({})", choice_.chance(50) ? "any" : "all", binder,
+                          condition(1, scope)));
   } else if (kind < 5) {
     t.kind = Kind::integer;
-    define(t, fmt::format("{}[{}]({})", choice_.of(integers), binder, integer(1, scope)), storage(t.kind));
+    define(t, fmt::format("{}[{}]({})", choice_.of(integers), binder, integer(1, scope)),
+           storage(t.kind));
   } else if (kind < 6) {
     t.kind = Kind::integer;
     define(t, fmt::format("sum[{}]({})", binder, condition(1, scope)));
   } else if (kind < 8) {
     t.kind = Kind::integer;
-    define(t, fmt::format("{}[{}]({})", choice_.chance(50) ? "argmax" : "argmin", binder, exact_read(Kind::real, scope)));
+    define(t, fmt::format("{}[{}]({})", choice_.chance(50) ? "argmax" : "argmin", binder,
+                          exact_read(Kind::real, scope)));
   } else {
     TensorInfo value{fresh(), points};
     value.finite = false;
     value.exact = true;
     t.kind = Kind::integer;
-    program_.definitions.push_back(fmt::format("({}, {}) = argmax[{}]({})", at(value, points), at(t, points),
-                                               binder, exact_read(Kind::real, scope)));
+    program_.definitions.push_back(fmt::format("({}, {}) = argmax[{}]({})", at(value, points),
+                                               at(t, points), binder,
+                                               exact_read(Kind::real, scope)));
     tensors_.push_back(value);
     tensors_.push_back(t);
   }
@@ -239,13 +257,30 @@ void Generator::states() {
   TensorInfo t{fresh(), points};
   t.size = 20;
   switch (choice_.below(7)) {
-    case 0: define(t, fmt::format("l + tanh(m) + tanh(o)\n  where (m, l, o) = online[{}]({}, {})", binder, x.text, y.text)); break;
-    case 1: define(t, fmt::format("moments[{}]({}).m2", binder, x.text)); t.size = 100; break;
-    case 2: define(t, fmt::format("moments[{}](sigmoid({}), {}).mean", binder, y.text, x.text)); break;
-    case 3: define(t, fmt::format("welford[{}]({}).mean", binder, x.text)); break;
-    case 4: define(t, fmt::format("latest[{}]({}).v", binder, x.text)); break;
-    case 5: define(t, fmt::format("affine[{}](sigmoid({}), {})", binder, y.text, x.text)); break;
-    default: define(t, fmt::format("longest[{}]({}).best", binder, exact_read(Kind::boolean, scope))); t.kind = Kind::real; break;
+    case 0:
+      define(t, fmt::format("l + tanh(m) + tanh(o)\n  where (m, l, o) = online[{}]({}, {})", binder,
+                            x.text, y.text));
+      break;
+    case 1:
+      define(t, fmt::format("moments[{}]({}).m2", binder, x.text));
+      t.size = 100;
+      break;
+    case 2:
+      define(t, fmt::format("moments[{}](sigmoid({}), {}).mean", binder, y.text, x.text));
+      break;
+    case 3:
+      define(t, fmt::format("welford[{}]({}).mean", binder, x.text));
+      break;
+    case 4:
+      define(t, fmt::format("latest[{}]({}).v", binder, x.text));
+      break;
+    case 5:
+      define(t, fmt::format("affine[{}](sigmoid({}), {})", binder, y.text, x.text));
+      break;
+    default:
+      define(t, fmt::format("longest[{}]({}).best", binder, exact_read(Kind::boolean, scope)));
+      t.kind = Kind::real;
+      break;
   }
 }
 
@@ -271,7 +306,8 @@ Program Generator::run() {
       "monoid longest(all, head, tail, best, n) identity (1, 0, 0, 0, 0)\n"
       "  lift(x) = (select(x, 1, 0), select(x, 1, 0), select(x, 1, 0), select(x, 1, 0), 1)\n"
       "  combine(a, b) = (a.all * b.all, select(0.5 < a.all, a.n + b.head, a.head),\n"
-      "    select(0.5 < b.all, a.tail + b.n, b.tail), max(max(a.best, b.best), a.tail + b.head), a.n + b.n)",
+      "    select(0.5 < b.all, a.tail + b.n, b.tail), max(max(a.best, b.best), a.tail + b.head), "
+      "a.n + b.n)",
       "monoid welford(n, mean, m2) identity (0, 0, 0) lift(x) = (1, x, 0)\n"
       "  combine(a, b) = (a.n + b.n,\n"
       "    a.mean + (b.mean - a.mean) * select(0 < a.n + b.n, b.n / (a.n + b.n), 0),\n"
@@ -281,12 +317,18 @@ Program Generator::run() {
   declare_inputs();
   for (int n = choice_.between(3, 8); n > 0; --n) {
     const int kind = choice_.below(100);
-    if (kind < 24) map();
-    else if (kind < 44) reduction();
-    else if (kind < 50) product();
-    else if (kind < 58) exact_reduction();
-    else if (kind < 66) states();
-    else pattern();
+    if (kind < 24)
+      map();
+    else if (kind < 44)
+      reduction();
+    else if (kind < 50)
+      product();
+    else if (kind < 58)
+      exact_reduction();
+    else if (kind < 66)
+      states();
+    else
+      pattern();
     if (program_.definitions.size() >= 10) break;
   }
   choose_outputs();

@@ -1,8 +1,8 @@
 // Random programs, as text, so that the parser and the printer are tested too.
 //
 // A program is a pool of dims, inputs over them, and definitions: maps, reductions, products of
-// reductions, integer and bool ones, and the shapes the rewrites look for (patterns.cpp). Values are
-// kept near 1, so that f32 and f64 agree to the tolerance of a format; operations with jumps
+// reductions, integer and bool ones, and the shapes the rewrites look for (patterns.cpp). Values
+// are kept near 1, so that f32 and f64 agree to the tolerance of a format; operations with jumps
 // (comparisons, floor, argmax) see only values that every device computes exactly.
 #pragma once
 
@@ -45,12 +45,12 @@ struct DimInfo {
 
 struct TensorInfo {
   std::string name;
-  Dims dims;             // of its axes
+  Dims dims;  // of its axes
   Kind kind = Kind::real;
-  bool exact = false;      // the same on every device: jumps may depend on it
+  bool exact = false;  // the same on every device: jumps may depend on it
   bool finite = true;
-  bool gathers = false;    // an i32 input that indexes other tensors
-  double size = 4;         // about the largest magnitude
+  bool gathers = false;  // an i32 input that indexes other tensors
+  double size = 4;       // about the largest magnitude
 };
 
 struct Real {

@@ -18,9 +18,12 @@ const char* op_name(Op op) {
 
 const char* guard_name(const Guard& g) {
   switch (g.what) {
-    case Guard::What::data: return "data";
-    case Guard::What::zero: return g.form.gathers.empty() ? "equality" : "equality, gathered";
-    case Guard::What::bound: return g.form.gathers.empty() ? "bound" : "bound, gathered";
+    case Guard::What::data:
+      return "data";
+    case Guard::What::zero:
+      return g.form.gathers.empty() ? "equality" : "equality, gathered";
+    case Guard::What::bound:
+      return g.form.gathers.empty() ? "bound" : "bound, gathered";
   }
   return "";
 }
@@ -50,7 +53,9 @@ void Histogram::add(const Graph& g, const Leaf& l) {
 }
 
 void Histogram::add(const Graph& g, const Node& n) {
-  ++counts_["definitions"][n.is_map() ? "maps" : n.folds.size() > 1 ? "products of folds" : "folds"];
+  ++counts_["definitions"][n.is_map()           ? "maps"
+                           : n.folds.size() > 1 ? "products of folds"
+                                                : "folds"];
   for (const Guard& guard : n.guards) ++counts_["conditions"][guard_name(guard)];
   for (const Fold& f : n.folds) {
     const Monoid& m = g[f.monoid];
@@ -58,7 +63,8 @@ void Histogram::add(const Graph& g, const Node& n) {
     ++counts_["monoids"][m.name + kinds[static_cast<size_t>(m.kinds[0])]];
   }
   for (const Target& t : n.targets)
-    if (const auto format = g[t.tensor].format) ++counts_["storage formats"][std::string(name(*format))];
+    if (const auto format = g[t.tensor].format)
+      ++counts_["storage formats"][std::string(name(*format))];
   for_each_expr(n, [&](ExprId root) {
     for (ExprId e : g.pool.reachable(root)) ++counts_["operations"][op_name(g.pool[e].op)];
   });

@@ -25,7 +25,7 @@ struct Options {
   bool text = false;
 };
 
-constexpr size_t batch_size = 10;       // programs in a translation unit
+constexpr size_t batch_size = 10;  // programs in a translation unit
 constexpr int shrink_trials = 150;
 constexpr size_t most_shrunk = 5;
 
@@ -62,8 +62,10 @@ void check_batch(Worker& w, std::vector<std::unique_ptr<Prepared>>& batch) {
     // A file that does not compile is taken apart to find the program at fault.
     const auto bad = made ? check_kernels(*batch[k], *(*made)[2 * k], *(*made)[2 * k + 1])
                           : check_alone(batch[k]->program, w.device);
-    if (bad) w.failures.push_back({batch[k]->program.seed, *bad});
-    else ++w.passed;
+    if (bad)
+      w.failures.push_back({batch[k]->program.seed, *bad});
+    else
+      ++w.passed;
   }
   w.check_s += since(checking);
   batch.clear();
@@ -97,8 +99,8 @@ void report(const Result& r, bool shrinking) {
   Program program = random_program(r.seed);
   if (shrinking) program = shrink(program, fails, shrink_trials);
   const auto seen = check_alone(program, device);
-  fmt::print("FAILED seed {}: {}\n{}\n{}\n", r.seed, r.failure.stage, seen ? seen->detail : r.failure.detail,
-             program.text());
+  fmt::print("FAILED seed {}: {}\n{}\n{}\n", r.seed, r.failure.stage,
+             seen ? seen->detail : r.failure.detail, program.text());
 }
 
 int run(const Options& o) {
@@ -119,15 +121,17 @@ int run(const Options& o) {
     failures.insert(failures.end(), w.failures.begin(), w.failures.end());
     passed += w.passed;
     if (o.verbose)
-      fmt::print("prepare {:.1f} s, compile {:.1f} s, check {:.1f} s\n", w.prepare_s, w.compile_s, w.check_s);
+      fmt::print("prepare {:.1f} s, compile {:.1f} s, check {:.1f} s\n", w.prepare_s, w.compile_s,
+                 w.check_s);
   }
   for (size_t k = 0; k < failures.size(); ++k) report(failures[k], k < most_shrunk);
   histogram.print();
   // A full run has to reach every rule.
-  const std::vector<std::string> unused = o.count >= 500 ? histogram.unused_rules() : std::vector<std::string>{};
+  const std::vector<std::string> unused =
+      o.count >= 500 ? histogram.unused_rules() : std::vector<std::string>{};
   if (!unused.empty()) fmt::print("never fired: {}\n", fmt::join(unused, ", "));
-  fmt::print("seeds {}…{} in {:.1f} s: {} passed, {} failed\n", o.seed, o.seed + o.count - 1, since(begin),
-             passed, failures.size());
+  fmt::print("seeds {}…{} in {:.1f} s: {} passed, {} failed\n", o.seed, o.seed + o.count - 1,
+             since(begin), passed, failures.size());
   return failures.empty() && unused.empty() ? 0 : 1;
 }
 
@@ -144,7 +148,8 @@ int main(int argc, char** argv) {
   app.add_flag("--text", o.text, "print the programs and do nothing else");
   CLI11_PARSE(app, argc, argv);
   if (o.text) {
-    for (uint64_t k = 0; k < o.count; ++k) fmt::print("{}\n", tang::fuzz::random_program(o.seed + k).text());
+    for (uint64_t k = 0; k < o.count; ++k)
+      fmt::print("{}\n", tang::fuzz::random_program(o.seed + k).text());
     return 0;
   }
   return tang::fuzz::run(o);

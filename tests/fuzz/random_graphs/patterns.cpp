@@ -11,22 +11,34 @@ void Generator::pattern() {
     case 1:
     case 2:
     case 3:
-    case 4: return attention();
+    case 4:
+      return attention();
     case 5:
-    case 6: return log_sum_exp();
+    case 6:
+      return log_sum_exp();
     case 7:
-    case 8: return variance();
-    case 9: return pair();
-    case 10: return transposes();
+    case 8:
+      return variance();
+    case 9:
+      return pair();
+    case 10:
+      return transposes();
     case 11:
-    case 12: return hoist();
-    case 13: return duplicates();
-    case 14: return promotion();
+    case 12:
+      return hoist();
+    case 13:
+      return duplicates();
+    case 14:
+      return promotion();
     case 15:
-    case 16: return windows();
-    case 17: return gathers();
-    case 18: return selections();
-    default: return in_place();
+    case 16:
+      return windows();
+    case 17:
+      return gathers();
+    case 18:
+      return selections();
+    default:
+      return in_place();
   }
 }
 
@@ -35,16 +47,22 @@ std::string Generator::mask(std::string score, const Dims& points, int j, std::s
   const std::string i = points.empty() ? "2" : name(points.back()), key = name(j);
   Dims both = points;
   both.push_back(j);
-  const auto select = [&](const std::string& c) { return fmt::format("select({}, {}, -inf)", c, score); };
+  const auto select = [&](const std::string& c) {
+    return fmt::format("select({}, {}, -inf)", c, score);
+  };
   const auto bind = [&](const std::string& c) {
     binder = " | " + c;
     return score;
   };
   switch (choice_.below(15)) {
-    case 0: return select(fmt::format("{} <= {}", key, i));
-    case 1: return fmt::format("select({} < {}, -inf, {})", i, key, score);
-    case 2: return bind(fmt::format("{} <= {}", key, i));
-    case 3: return bind(fmt::format("{0} - 2 <= {1} and {1} <= {0}", i, key));
+    case 0:
+      return select(fmt::format("{} <= {}", key, i));
+    case 1:
+      return fmt::format("select({} < {}, -inf, {})", i, key, score);
+    case 2:
+      return bind(fmt::format("{} <= {}", key, i));
+    case 3:
+      return bind(fmt::format("{0} - 2 <= {1} and {1} <= {0}", i, key));
     case 4: {
       const TensorInfo b = input("bool", both);
       TensorInfo m{fresh(), both};
@@ -52,16 +70,27 @@ std::string Generator::mask(std::string score, const Dims& points, int j, std::s
       define(m, fmt::format("select({}, 0, -inf)", at(b, both)));
       return fmt::format("{} + {}", score, at(m, both));
     }
-    case 5: return select(at(input("bool", both), both));
-    case 6: return bind(at(input("bool", both), both));
-    case 7: return select(fmt::format("{} < 0", key));                       // nothing is left
-    case 8: return bind(fmt::format("{} + 2 <= {}", key, i));                 // some rows are empty
-    case 9: return select(fmt::format("{} + 2 <= {}", key, i));
-    case 10: return select(at(input("bool", points), points));                // whole rows
-    case 11: return fmt::format("{} + select({} <= {}, 0, -inf)", score, key, i);
-    case 12: return select(fmt::format("{} == {}", at(input("i32", points), points), at(input("i32", {j}), {j})));
-    case 13: return bind(fmt::format("{} < {}", key, at(input("i32", points), points)));
-    default: return score;
+    case 5:
+      return select(at(input("bool", both), both));
+    case 6:
+      return bind(at(input("bool", both), both));
+    case 7:
+      return select(fmt::format("{} < 0", key));  // nothing is left
+    case 8:
+      return bind(fmt::format("{} + 2 <= {}", key, i));  // some rows are empty
+    case 9:
+      return select(fmt::format("{} + 2 <= {}", key, i));
+    case 10:
+      return select(at(input("bool", points), points));  // whole rows
+    case 11:
+      return fmt::format("{} + select({} <= {}, 0, -inf)", score, key, i);
+    case 12:
+      return select(
+          fmt::format("{} == {}", at(input("i32", points), points), at(input("i32", {j}), {j})));
+    case 13:
+      return bind(fmt::format("{} < {}", key, at(input("i32", points), points)));
+    default:
+      return score;
   }
 }
 
@@ -81,7 +110,10 @@ TensorInfo Generator::weights(const TensorInfo& s, const std::string& binder, in
   w.size = 20;
   const std::string difference = fmt::format("{} - {}", at(s, s.dims), maximum);
   const std::string format = choice_.chance(20) ? choice_.chance(50) ? "bf16" : "f16" : "";
-  define(w, choice_.chance(25) ? fmt::format("exp(0.5 * ({}))", difference) : fmt::format("exp({})", difference), format);
+  define(w,
+         choice_.chance(25) ? fmt::format("exp(0.5 * ({}))", difference)
+                            : fmt::format("exp({})", difference),
+         format);
   return w;
 }
 
@@ -99,11 +131,12 @@ void Generator::attention() {
   const Dims scores = with({all[0], j}), values = with({j, e}), outs = with({all[0], e});
   const TensorInfo q = input("f32", with({all[0], d})), k = input("f32", with({j, d}));
   const TensorInfo v = input(choice_.chance(80) ? "f32" : "f16", values);
-  std::string score = choice_.chance(80)
-                          ? fmt::format("sum[{}]({} * {}) / sqrt(4)", name(d), at(q, q.dims), at(k, k.dims))
-                          : real(1, scores, Fill::stated).text;
+  std::string score = choice_.chance(80) ? fmt::format("sum[{}]({} * {}) / sqrt(4)", name(d),
+                                                       at(q, q.dims), at(k, k.dims))
+                                         : real(1, scores, Fill::stated).text;
   if (choice_.chance(15)) score = fmt::format("3 * tanh(({}) / 3)", score);
-  if (choice_.chance(15)) score = fmt::format("{} - 0.25 * ({} - {})", score, name(all[0]), name(j));
+  if (choice_.chance(15))
+    score = fmt::format("{} - 0.25 * ({} - {})", score, name(all[0]), name(j));
   std::string binder;
   TensorInfo s{fresh(), scores};
   s.finite = false;
@@ -114,24 +147,30 @@ void Generator::attention() {
   const std::string sum = fmt::format("sum[{}{}]", name(j), binder);
   switch (choice_.below(6)) {
     case 0:
-      define(o, fmt::format("sum[{0}{1}](softmax[{0}]({2}) * {3})", name(j), binder, at(s, scores), at(v, values)));
+      define(o, fmt::format("sum[{0}{1}](softmax[{0}]({2}) * {3})", name(j), binder, at(s, scores),
+                            at(v, values)));
       break;
     case 1:
-      define(o, fmt::format("o * select(l < 0.5, 0, recip(l))\n  where (m, l, o) = online[{}{}]({}, {})", name(j),
-                            binder, at(s, scores), at(v, values)), storage(Kind::real));
+      define(
+          o,
+          fmt::format("o * select(l < 0.5, 0, recip(l))\n  where (m, l, o) = online[{}{}]({}, {})",
+                      name(j), binder, at(s, scores), at(v, values)),
+          storage(Kind::real));
       break;
     case 2: {
       const TensorInfo w = weights(s, binder, j);
       TensorInfo l{fresh(), points};
       l.size = 20;
       define(l, fmt::format("{}({})", sum, at(w, scores)));
-      define(o, fmt::format("{}({} * {}) * recip({})", sum, at(w, scores), at(v, values), at(l, points)));
+      define(o, fmt::format("{}({} * {}) * recip({})", sum, at(w, scores), at(v, values),
+                            at(l, points)));
       o.finite = l.finite;
       break;
     }
     default: {
       const TensorInfo w = weights(s, binder, j);
-      define(o, fmt::format("{0}({1} * {2}) / {0}({1})", sum, at(w, scores), at(v, values)), storage(Kind::real));
+      define(o, fmt::format("{0}({1} * {2}) / {0}({1})", sum, at(w, scores), at(v, values)),
+             storage(Kind::real));
     }
   }
 }
@@ -151,10 +190,17 @@ void Generator::log_sum_exp() {
   y.finite = false;
   const std::string x = at(s, both), over = name(j) + binder;
   switch (choice_.below(4)) {
-    case 0: define(y, fmt::format("log(sum[{}](exp(min({}, 8))))", over, x)); break;
-    case 1: define(y, fmt::format("logsumexp[{}]({})", over, x)); break;
-    case 2: define(y, fmt::format("log(sum[{}](exp({})))", over, x)); break;
-    default: define(y, fmt::format("log(sum[{0}](exp({1} - max[{0}]({1})))) + max[{0}]({1})", over, x));
+    case 0:
+      define(y, fmt::format("log(sum[{}](exp(min({}, 8))))", over, x));
+      break;
+    case 1:
+      define(y, fmt::format("logsumexp[{}]({})", over, x));
+      break;
+    case 2:
+      define(y, fmt::format("log(sum[{}](exp({})))", over, x));
+      break;
+    default:
+      define(y, fmt::format("log(sum[{0}](exp({1} - max[{0}]({1})))) + max[{0}]({1})", over, x));
   }
 }
 
@@ -169,14 +215,16 @@ void Generator::variance() {
   const std::string over = names(reduce), value = at(x, both);
   if (choice_.chance(40)) {
     TensorInfo y{fresh(), both};
-    define(y, fmt::format("({0} - mean[{1}]({0})) * rsqrt(var[{1}]({0}) + 0.1)", value, over), storage(Kind::real));
+    define(y, fmt::format("({0} - mean[{1}]({0})) * rsqrt(var[{1}]({0}) + 0.1)", value, over),
+           storage(Kind::real));
     return;
   }
   TensorInfo mu{fresh(), points}, v{fresh(), points}, y{fresh(), both};
   define(mu, fmt::format("mean[{}]({})", over, value));
   const std::string deviation = fmt::format("({} - {})", value, at(mu, points));
-  define(v, choice_.chance(50) ? fmt::format("mean[{}]({} * {})", over, deviation, deviation)
-                               : fmt::format("sum[{}](pow({}, 2)) / (size({}) + 1)", over, deviation, over));
+  define(v, choice_.chance(50)
+                ? fmt::format("mean[{}]({} * {})", over, deviation, deviation)
+                : fmt::format("sum[{}](pow({}, 2)) / (size({}) + 1)", over, deviation, over));
   v.size = 20;
   define(y, fmt::format("2 * {} * rsqrt({} + 0.1)", deviation, at(v, points)));
 }
@@ -191,7 +239,8 @@ void Generator::pair() {
   };
   TensorInfo y{fresh(), points};
   y.size = 30;
-  define(y, fmt::format("{}({}) * {}", choice_.chance(50) ? "silu" : "gelu", dot(w), dot(u)), storage(Kind::real));
+  define(y, fmt::format("{}({}) * {}", choice_.chance(50) ? "silu" : "gelu", dot(w), dot(u)),
+         storage(Kind::real));
 }
 
 void Generator::transposes() {
@@ -204,7 +253,8 @@ void Generator::transposes() {
   define(t, at(x, all));
   const Dims reduce(all.begin() + 1, all.end());
   y.size = 3 * body.size;
-  define(y, fmt::format("sum[{}]({} * {})", names(reduce), at(t, turned), choice_.chance(50) ? "0.5" : at(x, all)));
+  define(y, fmt::format("sum[{}]({} * {})", names(reduce), at(t, turned),
+                        choice_.chance(50) ? "0.5" : at(x, all)));
 }
 
 void Generator::hoist() {
@@ -217,8 +267,12 @@ void Generator::hoist() {
   y.size = 3 * x.size;
   const std::string over = names(reduce) + binder_condition(both, reduce);
   switch (choice_.below(4)) {
-    case 0: define(y, fmt::format("sum[{}]({} * ({}))", over, c, x.text)); break;
-    case 1: define(y, fmt::format("sum[{}]((0.5 * ({})) / (1 + abs({})))", over, x.text, c)); break;
+    case 0:
+      define(y, fmt::format("sum[{}]({} * ({}))", over, c, x.text));
+      break;
+    case 1:
+      define(y, fmt::format("sum[{}]((0.5 * ({})) / (1 + abs({})))", over, x.text, c));
+      break;
     case 2:
       define(y, fmt::format("max[{}]({} + ({}))", over, c, x.text));
       y.finite = false;
@@ -253,9 +307,15 @@ void Generator::promotion() {
   TensorInfo y{fresh(), points};
   y.size = 3 * x.size;
   switch (choice_.below(4)) {
-    case 0: define(y, fmt::format("sum[{}](select({}, {}, 0))", names(reduce), c, x.text)); break;
-    case 1: define(y, fmt::format("sum[{}](select({}, 0, {}) * 2)", names(reduce), c, x.text)); break;
-    case 2: define(y, fmt::format("prod[{}](select({}, tanh({}), 1))", names(reduce), c, x.text)); break;
+    case 0:
+      define(y, fmt::format("sum[{}](select({}, {}, 0))", names(reduce), c, x.text));
+      break;
+    case 1:
+      define(y, fmt::format("sum[{}](select({}, 0, {}) * 2)", names(reduce), c, x.text));
+      break;
+    case 2:
+      define(y, fmt::format("prod[{}](select({}, tanh({}), 1))", names(reduce), c, x.text));
+      break;
     default:
       y.finite = false;
       define(y, fmt::format("max[{}](select({}, {}, -inf))", names(reduce), c, x.text));
@@ -270,18 +330,25 @@ void Generator::windows() {
   TensorInfo y{fresh(), {i}};
   y.size = 20;
   switch (choice_.below(4)) {
-    case 0: define(y, fmt::format("sum[{1}, {2}]({3}?[{1}, {0} + {2} - 1] * {4})", name(i), name(c), name(r), x.name, at(w, w.dims))); break;
-    case 1: define(y, fmt::format("sum[{1}, {2}]({3}?[{1}, 2*{0} + {2} - 1] * {4})", name(i), name(c), name(r), x.name, at(w, w.dims))); break;
+    case 0:
+      define(y, fmt::format("sum[{1}, {2}]({3}?[{1}, {0} + {2} - 1] * {4})", name(i), name(c),
+                            name(r), x.name, at(w, w.dims)));
+      break;
+    case 1:
+      define(y, fmt::format("sum[{1}, {2}]({3}?[{1}, 2*{0} + {2} - 1] * {4})", name(i), name(c),
+                            name(r), x.name, at(w, w.dims)));
+      break;
     case 2:
       y.finite = false;
       y.dims = {c, i};
-      define(y, fmt::format("max[{2}]({3}?[{1}, {0} + {2} - 1])", name(i), name(c), name(r), x.name));
+      define(y,
+             fmt::format("max[{2}]({3}?[{1}, {0} + {2} - 1])", name(i), name(c), name(r), x.name));
       break;
     default: {
       const Dims other = some_dims(1, 1, all);
       y.dims = other;
-      define(y, fmt::format("sum[{1}, {0}, {2} | 2*{0} + {2} - 1 == {3}]({4} * {5})", name(i), name(c), name(r),
-                            name(other[0]), at(x, x.dims), at(w, w.dims)));
+      define(y, fmt::format("sum[{1}, {0}, {2} | 2*{0} + {2} - 1 == {3}]({4} * {5})", name(i),
+                            name(c), name(r), name(other[0]), at(x, x.dims), at(w, w.dims)));
     }
   }
 }
@@ -294,28 +361,33 @@ void Generator::gathers() {
   if (kind == 0) {
     const TensorInfo table = input("f32", {a, c}), token = input("i32", {b});
     TensorInfo y{fresh(), {b, c}};
-    define(y, fmt::format("{}[{}, {}] * 2", table.name, at(token, {b}), name(c)), storage(Kind::real));
+    define(y, fmt::format("{}[{}, {}] * 2", table.name, at(token, {b}), name(c)),
+           storage(Kind::real));
   } else if (kind == 1) {
     const TensorInfo x = input("f32", {a, c}), segment = input("i32", {a});
     TensorInfo y{fresh(), {b, c}};
     y.size = 10;
-    define(y, fmt::format("sum[{} | {} == {}]({})", name(a), at(segment, {a}), name(b), at(x, {a, c})));
+    define(y, fmt::format("sum[{} | {} == {}]({})", name(a), at(segment, {a}), name(b),
+                          at(x, {a, c})));
   } else if (kind == 2) {
     const TensorInfo x = input("f32", {a}), first = input("i32", {a}), second = input("i32", {b});
     TensorInfo y{fresh(), {b}};
     define(y, fmt::format("{}?[{}?[{}; 0]] + {}", x.name, first.name, at(second, {b}), name(b)));
   } else {
-    const TensorInfo q = input("f32", {d}), keys = input("f32", {a, c, d}), page = input("i32", {b});
+    const TensorInfo q = input("f32", {d}), keys = input("f32", {a, c, d}),
+                     page = input("i32", {b});
     const TensorInfo length = input("i32", {});
     TensorInfo s{fresh(), {b, c}}, m{fresh(), {}}, w{fresh(), {b, c}}, o{fresh(), {d}};
     s.finite = m.finite = false;
     w.size = 20;
-    define(s, fmt::format("sum[{0}]({1} * {2}?[{3}, {4}, {0}]) / 2", name(d), at(q, {d}), keys.name, at(page, {b}), name(c)));
-    const std::string over = fmt::format("{}, {} | 2*{} + {} < {}", name(b), name(c), name(b), name(c), length.name);
+    define(s, fmt::format("sum[{0}]({1} * {2}?[{3}, {4}, {0}]) / 2", name(d), at(q, {d}), keys.name,
+                          at(page, {b}), name(c)));
+    const std::string over =
+        fmt::format("{}, {} | 2*{} + {} < {}", name(b), name(c), name(b), name(c), length.name);
     define(m, fmt::format("max[{}]({})", over, at(s, s.dims)));
     define(w, fmt::format("exp({} - {})", at(s, s.dims), m.name));
-    define(o, fmt::format("sum[{0}]({1} * {2}?[{3}, {4}, {5}]) / sum[{0}]({1})", over, at(w, w.dims), keys.name,
-                          at(page, {b}), name(c), name(d)));
+    define(o, fmt::format("sum[{0}]({1} * {2}?[{3}, {4}, {5}]) / sum[{0}]({1})", over,
+                          at(w, w.dims), keys.name, at(page, {b}), name(c), name(d)));
   }
 }
 
@@ -326,24 +398,33 @@ void Generator::selections() {
   const TensorInfo x = input("f32", {i, c}), z = input("f32", {i, c});
   TensorInfo y{fresh(), {i, c}};
   switch (choice_.below(3)) {
-    case 0: define(y, fmt::format("select({0} < 2, {1}?[{0}, {3}], {2}?[{0} - 2, {3}])", name(i), x.name, z.name, name(c))); break;
-    case 1: define(y, fmt::format("select(0 < {0}, {1} / {0}, 0)", name(i), at(x, x.dims))); break;
-    default: define(y, fmt::format("select({0} < 0, -sqrt(-{0}), sqrt({0}))", at(x, x.dims)));
+    case 0:
+      define(y, fmt::format("select({0} < 2, {1}?[{0}, {3}], {2}?[{0} - 2, {3}])", name(i), x.name,
+                            z.name, name(c)));
+      break;
+    case 1:
+      define(y, fmt::format("select(0 < {0}, {1} / {0}, 0)", name(i), at(x, x.dims)));
+      break;
+    default:
+      define(y, fmt::format("select({0} < 0, -sqrt(-{0}), sqrt({0}))", at(x, x.dims)));
   }
 }
 
 // An output that takes the buffer of an input, which others still read as it was.
 void Generator::in_place() {
   const Dims all = some_dims(2, 2);
-  const TensorInfo x = input("f32", all), position = input("i32", {}), fresh_row = input("f32", {all[1]});
+  const TensorInfo x = input("f32", all), position = input("i32", {}),
+                   fresh_row = input("f32", {all[1]});
   TensorInfo y{fresh(), all}, z{fresh(), {all[1]}};
   const int kind = choice_.below(3);
   if (kind == 0)
-    define(y, fmt::format("select({} == {}, {}, {})", name(all[0]), position.name, at(fresh_row, {all[1]}), at(x, all)));
+    define(y, fmt::format("select({} == {}, {}, {})", name(all[0]), position.name,
+                          at(fresh_row, {all[1]}), at(x, all)));
   else if (kind == 1)
     define(y, fmt::format("{} - 0.5 * {}", at(x, all), at(fresh_row, {all[1]})));
   else
-    define(y, fmt::format("{} + {}?[{} - 1, {}; 0]", at(x, all), x.name, name(all[0]), name(all[1])));
+    define(y,
+           fmt::format("{} + {}?[{} - 1, {}; 0]", at(x, all), x.name, name(all[0]), name(all[1])));
   z.size = 10;
   define(z, fmt::format("sum[{}]({})", name(all[0]), at(x, all)));
   program_.outputs.push_back(fmt::format("{} into {}", y.name, x.name));

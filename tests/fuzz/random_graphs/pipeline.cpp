@@ -39,7 +39,8 @@ bool passes(const Comparison& c, double tolerance) {
          (!c.exact && std::abs(c.got.as_real() - c.want.as_real()) <= tolerance);
 }
 
-std::string place(const std::string& tensor, const std::vector<int64_t>& shape, const Comparison& c) {
+std::string place(const std::string& tensor, const std::vector<int64_t>& shape,
+                  const Comparison& c) {
   return fmt::format("{}[{}]: {}", tensor, coordinates_text(shape, std::max<int64_t>(0, c.worst)),
                      comparison_text(c));
 }
@@ -58,16 +59,19 @@ tl::expected<Graph, Failure> read(const std::string& text, const std::string& st
   if (const Diagnostics bad = verify(*g); !bad.empty()) return fail(stage + " verify", bad);
   const std::string once = print(*g);
   auto again = parse(once);
-  if (!again) return fail(stage + " parse of the printed form", render(again.error(), nullptr) + "\n" + once);
+  if (!again)
+    return fail(stage + " parse of the printed form", render(again.error(), nullptr) + "\n" + once);
   if (const std::string twice = print(*again); twice != once)
     return fail(stage + " print", fmt::format("not a fixed point:\n{}---\n{}", once, twice));
   return std::move(*g);
 }
 
-tl::expected<std::map<std::string, Values>, Failure> oracle(const Graph& g, const std::vector<Array>& inputs,
+tl::expected<std::map<std::string, Values>, Failure> oracle(const Graph& g,
+                                                            const std::vector<Array>& inputs,
                                                             const std::string& stage) {
   const Graph read = softmax_reading(g);
-  if (const Diagnostics bad = verify(read); !bad.empty()) return fail(stage + " softmax reading", bad);
+  if (const Diagnostics bad = verify(read); !bad.empty())
+    return fail(stage + " softmax reading", bad);
   Given given;
   const std::vector<TensorId> ids = inputs_of(read);
   for (size_t k = 0; k < ids.size(); ++k) given[ids[k]] = &inputs[k];
@@ -82,7 +86,8 @@ tl::expected<std::map<std::string, Values>, Failure> oracle(const Graph& g, cons
 double derivation_tolerance(const Graph& derived) {
   double tolerance = exact_tolerance;
   for (NodeId id : derived.order())
-    if (derived[id].operand) tolerance = std::max(tolerance, default_tolerance(*derived[id].operand));
+    if (derived[id].operand)
+      tolerance = std::max(tolerance, default_tolerance(*derived[id].operand));
   return tolerance;
 }
 
@@ -108,14 +113,16 @@ class Runner {
   }
 
   std::optional<Failure> run(const Executable& program) {
-    auto memory = ProgramMemory::make(v_.program(), symbols_, inputs_, ProgramMemory::Workspace::separate, 0);
+    auto memory =
+        ProgramMemory::make(v_.program(), symbols_, inputs_, ProgramMemory::Workspace::separate, 0);
     if (!memory) return failed("memory", memory.error());
     for (size_t k = 0; k < v_.buffer_of.size(); ++k)
       if (const auto id = v_.buffer_of[k])
         memory->array(*id).shape = bound_shape(v_.graph, static_cast<TensorId>(k));
     memory->poison();
     for (size_t k = 0; k < v_.program().kernels.size(); ++k) {
-      if (auto ran = program.run_kernel(k, memory->buffers(), symbols_); !ran) return failed("run", ran.error());
+      if (auto ran = program.run_kernel(k, memory->buffers(), symbols_); !ran)
+        return failed("run", ran.error());
       if (k >= v_.schedule.kernels.size()) continue;  // copies of outputs
       if (auto bad = kernel(v_.schedule.kernels[k], *memory)) return bad;
     }
@@ -135,7 +142,9 @@ class Runner {
       const Values& value = want->at(t.tensor);
       const Comparison c = compare(value, memory.array(id));
       if (!passes(c, tolerance_of(v_.graph, plan)))
-        return Failure{stage_ + " kernel", fmt::format("kernel {}, {}", plan.name, place(v_.graph[t.tensor].name, value.shape, c))};
+        return Failure{stage_ + " kernel",
+                       fmt::format("kernel {}, {}", plan.name,
+                                   place(v_.graph[t.tensor].name, value.shape, c))};
       known_[t.tensor] = &memory.array(id);
     }
     return std::nullopt;
@@ -150,7 +159,8 @@ class Runner {
       got.shape = bound_shape(v_.graph, t);
       const Values& want = p_.want.at(v_.graph[t].name);
       const Comparison c = compare(want, got);
-      if (!passes(c, tolerance)) return Failure{stage_ + " output", place(v_.graph[t].name, want.shape, c)};
+      if (!passes(c, tolerance))
+        return Failure{stage_ + " output", place(v_.graph[t].name, want.shape, c)};
     }
     return std::nullopt;
   }
@@ -180,8 +190,10 @@ tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program)
   }
   p->derivation = derive(*g);
   const Graph& derived = p->derivation.derived;
-  if (const Diagnostics bad = verify(derived); !bad.empty()) return fail("derived verify", render(bad, nullptr) + print(derived));
-  if (const auto printed = read(print(derived), "derived"); !printed) return tl::unexpected(printed.error());
+  if (const Diagnostics bad = verify(derived); !bad.empty())
+    return fail("derived verify", render(bad, nullptr) + print(derived));
+  if (const auto printed = read(print(derived), "derived"); !printed)
+    return tl::unexpected(printed.error());
   auto want = oracle(*g, p->inputs, "naive");
   if (!want) return tl::unexpected(want.error());
   p->want = std::move(*want);
@@ -198,7 +210,8 @@ tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program)
   return p;
 }
 
-std::optional<Failure> check_kernels(Prepared& p, const Executable& naive, const Executable& derived) {
+std::optional<Failure> check_kernels(Prepared& p, const Executable& naive,
+                                     const Executable& derived) {
   if (auto bad = Runner(p, p.naive, "naive").run(naive)) return bad;
   return Runner(p, p.derived, "derived").run(derived);
 }

@@ -1,5 +1,5 @@
-// One program through everything: text, graph, derivation, schedules, loop programs, the oracle, and
-// the comparison of compiled kernels with it.
+// One program through everything: text, graph, derivation, schedules, loop programs, the oracle,
+// and the comparison of compiled kernels with it.
 #pragma once
 
 #include <memory>
@@ -21,18 +21,19 @@ struct Failure {
 // A program that passed every step before compilation.
 struct Prepared {
   Program program;
-  Derivation derivation;                  // of the bound graph
-  std::vector<Array> inputs;              // in program order
-  std::map<std::string, Values> want;     // outputs of the naive program, by the oracle
+  Derivation derivation;               // of the bound graph
+  std::vector<Array> inputs;           // in program order
+  std::map<std::string, Values> want;  // outputs of the naive program, by the oracle
   Variant naive, derived;
 };
 
 // Parses, prints, binds, derives, evaluates and lowers.
 tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program);
 
-// Runs both variants, compiled, kernel by kernel, against the oracle on the device's own operands, and
-// the outputs against the naive program's.
-std::optional<Failure> check_kernels(Prepared& p, const Executable& naive, const Executable& derived);
+// Runs both variants, compiled, kernel by kernel, against the oracle on the device's own operands,
+// and the outputs against the naive program's.
+std::optional<Failure> check_kernels(Prepared& p, const Executable& naive,
+                                     const Executable& derived);
 
 CompileOptions compile_options();
 

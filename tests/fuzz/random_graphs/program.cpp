@@ -7,7 +7,8 @@ namespace tang::fuzz {
 
 std::string Program::text() const {
   std::string s;
-  for (const auto& [name, value] : sizes) s += fmt::format("param {}  # -D {}={}\n", name, name, value);
+  for (const auto& [name, value] : sizes)
+    s += fmt::format("param {}  # -D {}={}\n", name, name, value);
   for (const auto& [name, extent] : dims) s += fmt::format("dim {} = {}\n", name, extent);
   for (const std::string& line : inputs) s += fmt::format("input {}\n", line);
   for (const auto& lines : {operations, definitions})

@@ -10,10 +10,10 @@
 namespace tang::fuzz {
 
 struct Program {
-  uint64_t seed = 0;                        // made it, and draws its inputs
-  std::map<std::string, int64_t> sizes;     // of params, bound after parsing
+  uint64_t seed = 0;                                      // made it, and draws its inputs
+  std::map<std::string, int64_t> sizes;                   // of params, bound after parsing
   std::vector<std::pair<std::string, std::string>> dims;  // name, extent
-  std::vector<std::string> operations;      // fn and monoid statements
+  std::vector<std::string> operations;                    // fn and monoid statements
   std::vector<std::string> inputs;
   std::vector<std::string> definitions;
   std::vector<std::string> outputs;

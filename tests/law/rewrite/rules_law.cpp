@@ -1,11 +1,11 @@
 // Laws 14, 15 and 16 of algebra.md 10.1: on random programs that contain a rule's pattern the rule
 // fires and the derived program computes what the naive one does. Near misses, which must not fire,
 // are tests/text/why_not.
+#include <cmath>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
-
-#include <cmath>
 
 #include "eval/compare.h"
 #include "eval/oracle.h"
@@ -20,7 +20,7 @@ namespace tang {
 namespace {
 
 struct Run {
-  double error = 0;                 // the worst output, naive against derived
+  double error = 0;  // the worst output, naive against derived
   std::map<std::string, int> fired;
   std::string derived;
   std::map<std::string, Values> naive_outputs;
@@ -65,7 +65,8 @@ Run run(const std::string& text, uint64_t seed, const GivenInputs& given = {}) {
   const Derivation d = derive(*g);
   for (const LogEntry& e : d.log) ++r.fired[e.rule];
   r.derived = print(d.derived);
-  for (const Diagnostic& fault : verify(d.derived)) ADD_FAILURE() << fault.message << "\n" << r.derived;
+  for (const Diagnostic& fault : verify(d.derived))
+    ADD_FAILURE() << fault.message << "\n" << r.derived;
   const auto inputs = inputs_of(*g, seed, given);
   r.naive_outputs = outputs_of(*g, inputs);
   r.derived_outputs = outputs_of(d.derived, inputs);
@@ -91,7 +92,8 @@ void expect(const Run& r, const std::string& rule, double tolerance = 1e-12) {
 
 RC_GTEST_PROP(rewrite, canonicalise_merges_equal_definitions, ()) {
   const int i = between(1, 6), j = between(1, 6);
-  const std::string body = one_of({"sum[j](x[i, j])", "max[j](x[i, j] * 2)", "sum[j](exp(x[i, j]))"});
+  const std::string body =
+      one_of({"sum[j](x[i, j])", "max[j](x[i, j] * 2)", "sum[j](exp(x[i, j]))"});
   expect(run(dims(i, j, 1) + "input x[i, j] : f32\na[i] = " + body + "\nb[i] = " + body +
                  "\ny[i] = a[i] + 3 * b[i]\noutput y\n",
              1),
@@ -115,24 +117,27 @@ RC_GTEST_PROP(rewrite, promotion_keeps_the_fold, ()) {
   });
   std::string body = term;
   body.replace(body.find('%'), 1, c);
-  expect(run(dims(i, j, 1) + "input x[i, j], z[j] : f32, b[i, j] : bool, n[i] : i32\ny[i] = " + body +
-                 "\noutput y\n",
+  expect(run(dims(i, j, 1) + "input x[i, j], z[j] : f32, b[i, j] : bool, n[i] : i32\ny[i] = " +
+                 body + "\noutput y\n",
              static_cast<uint64_t>(between(0, 1000))),
          "promote_guards");
 }
 
 RC_GTEST_PROP(rewrite, maps_substitute_through_views, ()) {
   const int i = between(1, 6), e = between(1, 4);
-  const std::string map = one_of({"2 * x[i]", "exp(x[i]) + i", "x[i] * x[N - 1 - i]", "select(i < 2, x[i], 1)",
-                                  "f16(x[i])", "x?[i - 1] + 1"});
-  const std::string use = one_of({"y[i] = t[i] + 1", "y[e] = t[e]", "y[i] = t[N - 1 - i]", "y[e] = t[0]",
-                                  "y[e] = sum[i](t[i] * w[e, i])", "y[i] = t?[i - 1]", "y[i] = t?[i + 1; 5]",
-                                  "y[e] = max[i](t?[i - e])", "y[e] = t[k[e]]", "y[e] = prod[i](t?[i + k[e]; 1])",
-                                  "y[e] = sum[i](t?[2*i - 1])"});
+  const std::string map = one_of({"2 * x[i]", "exp(x[i]) + i", "x[i] * x[N - 1 - i]",
+                                  "select(i < 2, x[i], 1)", "f16(x[i])", "x?[i - 1] + 1"});
+  const std::string use =
+      one_of({"y[i] = t[i] + 1", "y[e] = t[e]", "y[i] = t[N - 1 - i]", "y[e] = t[0]",
+              "y[e] = sum[i](t[i] * w[e, i])", "y[i] = t?[i - 1]", "y[i] = t?[i + 1; 5]",
+              "y[e] = max[i](t?[i - e])", "y[e] = t[k[e]]", "y[e] = prod[i](t?[i + k[e]; 1])",
+              "y[e] = sum[i](t?[2*i - 1])"});
   RC_PRE(e <= i || use.find("t[e]") == std::string::npos);
-  std::string text = "dim i = N, e = " + std::to_string(e) + "\ninput x[i], w[e, i] : f32, k[e] : i32\nt[i] = " + map +
-                     "\n" + use + "\noutput y\n";
-  for (size_t at; (at = text.find('N')) != std::string::npos;) text.replace(at, 1, std::to_string(i));
+  std::string text = "dim i = N, e = " + std::to_string(e) +
+                     "\ninput x[i], w[e, i] : f32, k[e] : i32\nt[i] = " + map + "\n" + use +
+                     "\noutput y\n";
+  for (size_t at; (at = text.find('N')) != std::string::npos;)
+    text.replace(at, 1, std::to_string(i));
   expect(run(text, static_cast<uint64_t>(between(0, 1000))), "substitute_maps");
 }
 
@@ -140,8 +145,9 @@ RC_GTEST_PROP(rewrite, invariant_factors_leave_sums, ()) {
   const int i = between(1, 6), j = between(0, 6);
   const std::string body = one_of({"x[i, j] * f[i]", "f[i] * x[i, j] * 0.125", "x[i, j] / f[i]",
                                    "-(x[i, j] * 3)", "x[i, j] * x[i, j] * exp(f[i]) / 7"});
-  expect(run(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n", 3),
-         "hoist_invariant_factors");
+  expect(
+      run(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n", 3),
+      "hoist_invariant_factors");
 }
 
 // Attention with every kind of mask, scale, bias and way to normalise.
@@ -150,15 +156,15 @@ std::string random_attention() {
   const std::string score = one_of({"sum[d](q[i, d] * k[j, d])", "sum[d](q[i, d] * k[j, d]) / 3",
                                     "30 * tanh(sum[d](q[i, d] * k[j, d]) / 30)",
                                     "sum[d](q[i, d] * k[j, d]) + b[j] * (j - i)"});
-  const std::string condition = one_of({"j <= i", "keep[i, j]", "j <= i and i - j < 3", "g[i] == g[0]",
-                                        "i != 1", "j < g[i]"});
+  const std::string condition = one_of(
+      {"j <= i", "keep[i, j]", "j <= i and i - j < 3", "g[i] == g[0]", "i != 1", "j < g[i]"});
   const std::string kind = one_of({"none", "select", "additive", "binder"});
   std::string s = score, binder;
   if (kind == "select") s = fmt::format("select({}, {}, -inf)", condition, score);
   if (kind == "additive") s = fmt::format("{} + select({}, 0, -inf)", score, condition);
   if (kind == "binder") binder = " | " + condition;
-  const std::string weight = one_of({"exp(s[i, j] - m[i])", "exp((s[i, j] - m[i]) / 2)",
-                                     "exp(0.5 * s[i, j] - 0.5 * m[i])"});
+  const std::string weight = one_of(
+      {"exp(s[i, j] - m[i])", "exp((s[i, j] - m[i]) / 2)", "exp(0.5 * s[i, j] - 0.5 * m[i])"});
   const std::string out = one_of({
       "o[i, e] = sum[j@](p[i, j] * v[j, e]) / sum[j@](p[i, j])",
       "l[i] = sum[j@](p[i, j])\no[i, e] = sum[j@](p[i, j] / l[i] * v[j, e])",
@@ -166,9 +172,10 @@ std::string random_attention() {
   });
   std::string tail = out;
   for (size_t at; (at = tail.find('@')) != std::string::npos;) tail.replace(at, 1, binder);
-  return dims(i, j, e) + "dim d = 3\ninput q[i, d], k[j, d], v[j, e], b[j] : f32, keep[i, j] : bool, g[i] : i32\n" +
-          "s[i, j] = " + s + "\nm[i] = max[j" + binder + "](s[i, j])\np[i, j] = " + weight + "\n" + tail +
-          "\noutput o\n";
+  return dims(i, j, e) +
+         "dim d = 3\ninput q[i, d], k[j, d], v[j, e], b[j] : f32, keep[i, j] : bool, g[i] : i32\n" +
+         "s[i, j] = " + s + "\nm[i] = max[j" + binder + "](s[i, j])\np[i, j] = " + weight + "\n" +
+         tail + "\noutput o\n";
 }
 
 RC_GTEST_PROP(rewrite, attention_is_one_online_fold, ()) {
@@ -180,12 +187,14 @@ RC_GTEST_PROP(rewrite, attention_is_one_online_fold, ()) {
 }
 
 TEST(rewrite, masked_rows_are_zero) {
-  const Run r = run(
-      "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
-      "t[i, j] = select(keep[i, j], s[i, j], -inf)\nm[i] = max[j](t[i, j])\np[i, j] = exp(t[i, j] - m[i])\n"
-      "l[i] = sum[j](p[i, j])\no[i, e] = sum[j](p[i, j] * v[j, e]) / l[i]\nlse[i] = m[i] + log(l[i])\n"
-      "output o, lse\n",
-      7, {{"keep", {1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}}});
+  const Run r =
+      run("dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
+          "t[i, j] = select(keep[i, j], s[i, j], -inf)\nm[i] = max[j](t[i, j])\np[i, j] = exp(t[i, "
+          "j] - m[i])\n"
+          "l[i] = sum[j](p[i, j])\no[i, e] = sum[j](p[i, j] * v[j, e]) / l[i]\nlse[i] = m[i] + "
+          "log(l[i])\n"
+          "output o, lse\n",
+          7, {{"keep", {1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}}});
   EXPECT_LE(r.error, 1e-12);
   for (const auto* outputs : {&r.naive_outputs, &r.derived_outputs}) {
     EXPECT_EQ(outputs->at("o").at(2).r, 0);
@@ -201,8 +210,10 @@ RC_GTEST_PROP(rewrite, nan_scores_propagate, ()) {
   std::vector<double> s(static_cast<size_t>(i * j), 0.5);
   const int at = between(0, i * j - 1);
   s[static_cast<size_t>(at)] = NAN;
-  const Run r = run(dims(i, j, e) + "input s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\n"
-                    "o[i, e] = sum[j](exp(s[i, j] - m[i]) * v[j, e]) / sum[j](exp(s[i, j] - m[i]))\noutput o, m\n",
+  const Run r = run(dims(i, j, e) +
+                        "input s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\n"
+                        "o[i, e] = sum[j](exp(s[i, j] - m[i]) * v[j, e]) / sum[j](exp(s[i, j] - "
+                        "m[i]))\noutput o, m\n",
                     5, {{"s", s}});
   for (int row = 0; row < i; ++row)
     RC_ASSERT(std::isnan(r.derived_outputs.at("o").at(row * e).r) == (row == at / j));
@@ -211,16 +222,20 @@ RC_GTEST_PROP(rewrite, nan_scores_propagate, ()) {
 
 RC_GTEST_PROP(rewrite, logsumexp_forms_agree, ()) {
   const int i = between(1, 5), j = between(0, 6);
-  const std::string body = one_of({"log(sum[j](exp(x[i, j])))", "2 * log(sum[j](exp(x[i, j] * 3))) + 1"});
-  expect(run(dims(i, j, 1) + "input x[i, j] : f32\ny[i] = " + body + "\noutput y\n", 11), "logsumexp");
+  const std::string body =
+      one_of({"log(sum[j](exp(x[i, j])))", "2 * log(sum[j](exp(x[i, j] * 3))) + 1"});
+  expect(run(dims(i, j, 1) + "input x[i, j] : f32\ny[i] = " + body + "\noutput y\n", 11),
+         "logsumexp");
 }
 
 RC_GTEST_PROP(rewrite, deviations_become_moments, ()) {
   const int i = between(1, 5), j = between(1, 9);
   const std::string form = one_of({
       "y[i] = var[j](x[i, j])\noutput y\n",
-      "mu[i] = mean[j](x[i, j])\ny[i] = sum[j]((x[i, j] - mu[i]) * (x[i, j] - mu[i]))\noutput y, mu\n",
-      "mu[i] = sum[j](x[i, j]) / size(j)\ny[i, j] = (x[i, j] - mu[i]) * rsqrt(mean[j](pow(x[i, j] - mu[i], 2)) + 1e-5)\n"
+      "mu[i] = mean[j](x[i, j])\ny[i] = sum[j]((x[i, j] - mu[i]) * (x[i, j] - mu[i]))\noutput y, "
+      "mu\n",
+      "mu[i] = sum[j](x[i, j]) / size(j)\ny[i, j] = (x[i, j] - mu[i]) * rsqrt(mean[j](pow(x[i, j] "
+      "- mu[i], 2)) + 1e-5)\n"
       "output y\n",
       "y[i] = var[j | j <= i](x[i, j])\noutput y\n",
   });
@@ -231,15 +246,17 @@ RC_GTEST_PROP(rewrite, deviations_become_moments, ()) {
 TEST(rewrite, welford_survives_an_offset) {
   std::vector<double> x;
   for (int k = 0; k < 16; ++k) x.push_back(1e8 + 8 * k);  // exact in f32
-  const Run r = run("dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1, {{"x", x}});
+  const Run r = run("dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1,
+                    {{"x", x}});
   EXPECT_NEAR(r.derived_outputs.at("y").at(0).r, 64 * 21.25, 1e-6);
   EXPECT_LE(r.error, 1e-10);
 }
 
 RC_GTEST_PROP(rewrite, siblings_merge, ()) {
   const int i = between(1, 5), j = between(0, 5);
-  const std::string second = one_of({"max[j](x[i, j])", "sum[j](x[i, j] * z[j])", "argmin[j](z[j] * 0 + x[i, j])",
-                                     "any[j](x[i, j] < 0)", "prod[j](x[i, j])"});
+  const std::string second =
+      one_of({"max[j](x[i, j])", "sum[j](x[i, j] * z[j])", "argmin[j](z[j] * 0 + x[i, j])",
+              "any[j](x[i, j] < 0)", "prod[j](x[i, j])"});
   const bool flat = second.rfind("arg", 0) == 0;
   expect(run(dims(i, j, 1) + "input x[i, j], z[j] : f32\na[i] = sum[j](x[i, j])\nb[i] = " + second +
                  "\ny[i] = a[i] + b[i]\noutput y\n",
@@ -249,7 +266,8 @@ RC_GTEST_PROP(rewrite, siblings_merge, ()) {
 
 RC_GTEST_PROP(rewrite, epilogues_run_on_the_fold, ()) {
   const int i = between(1, 5), j = between(0, 5), e = between(1, 4);
-  const std::string use = one_of({"y[i, e] = relu(a[i, e] + z[e])", "y[e, i] = a[i, e] * i", "y[i, e] = f16(a[i, e])"});
+  const std::string use =
+      one_of({"y[i, e] = relu(a[i, e] + z[e])", "y[e, i] = a[i, e] * i", "y[i, e] = f16(a[i, e])"});
   const std::string format = one_of({"", " : f16", " : bf16"});
   expect(run(dims(i, j, e) + "input x[i, j], w[j, e], z[e] : f32\na[i, e]" + format +
                  " = sum[j](x[i, j] * w[j, e])\n" + use + "\noutput y\n",
@@ -259,7 +277,8 @@ RC_GTEST_PROP(rewrite, epilogues_run_on_the_fold, ()) {
 
 TEST(rewrite, ieee_mode_uses_exact_rules_only) {
   const auto g = parse(
-      "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\np[i, j] = exp(s[i, j] - m[i])\n"
+      "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\np[i, j] = "
+      "exp(s[i, j] - m[i])\n"
       "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\noutput o\n");
   ASSERT_TRUE(g);
   for (const LogEntry& e : derive(*g, {.math = MathMode::ieee}).log) {

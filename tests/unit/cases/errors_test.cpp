@@ -13,18 +13,24 @@ struct Malformed {
   const char* what;
   const char* text;
   const char* id;
-  std::vector<std::string> words;  // each is in the message
+  std::vector<std::string> words;                           // each is in the message
   std::map<std::string, std::vector<int64_t>> shapes = {};  // of arrays given
   std::map<std::string, int64_t> sizes = {};
 };
 
-const std::string top = "param n\ndim i = n, j = n, k = 8, h = 4\ninput x[i, k], w[h, k], b[k] : f32, t[k] : i32\n";
+const std::string top =
+    "param n\ndim i = n, j = n, k = 8, h = 4\ninput x[i, k], w[h, k], b[k] : f32, t[k] : i32\n";
 
 const Malformed programs[] = {
     {"shape mismatch of a product",
-     "y[i, h] = sum[k](x[i, k] * w[k, h])\noutput y\n", "E0401", {"`w`", "0…7", "0…3", "`w[4, 8]`", "axis 0"}},
+     "y[i, h] = sum[k](x[i, k] * w[k, h])\noutput y\n",
+     "E0401",
+     {"`w`", "0…7", "0…3", "`w[4, 8]`", "axis 0"}},
     {"a read shifted out", "y[i] = x[i, k + 1]\noutput y\n", "E0204", {"`k`"}},
-    {"a shifted read", "y[i, k] = x[i, k + 1]\noutput y\n", "E0401", {"`x`", "1…8", "`x[n, 8]`", "x?["}},
+    {"a shifted read",
+     "y[i, k] = x[i, k + 1]\noutput y\n",
+     "E0401",
+     {"`x`", "1…8", "`x[n, 8]`", "x?["}},
     {"bad permutation", "y[k, i] = x[k, i]\noutput y\n", "E0401", {"`x`", "axis 0"}},
     {"rank", "y[i] = x[i]\noutput y\n", "E0402", {"`x`", "2", "1"}},
     {"unknown tensor", "y[i, k] = xx[i, k]\noutput y\n", "E0202", {"`xx`", "`x`"}},
@@ -35,23 +41,57 @@ const Malformed programs[] = {
     {"recursive", "y[i, k] = y[i, k] + 1\noutput y\n", "E0203", {"`y`"}},
     {"defined twice", "y[k] = b[k]\ny[k] = b[k]\noutput y\n", "E0201", {"`y`"}},
     {"kind clash: a real index", "y[k] = b[b[k]]\noutput y\n", "E0407", {"`b`", "real"}},
-    {"kind clash: a number as condition", "y[k] = select(b[k], 1, 0)\noutput y\n", "E0301", {"real", "bool"}},
-    {"format clash: a real stored as bool", "y[k] : bool = b[k]\noutput y\n", "E0302", {"`y`", "real", "bool"}},
+    {"kind clash: a number as condition",
+     "y[k] = select(b[k], 1, 0)\noutput y\n",
+     "E0301",
+     {"real", "bool"}},
+    {"format clash: a real stored as bool",
+     "y[k] : bool = b[k]\noutput y\n",
+     "E0302",
+     {"`y`", "real", "bool"}},
     {"division in a read", "y[k] = w[k / 2, k]\noutput y\n", "E0405", {"`/`", "dim"}},
     {"a product of indices in a read", "y[h, k] = b[h * k]\noutput y\n", "E0405", {"`*`"}},
     {"wrong arguments", "y[k] = tanh(b[k], 2)\noutput y\n", "E0207", {"`tanh`", "1", "2"}},
     {"unknown output", "y[k] = b[k]\noutput z\n", "E0202", {"`z`"}},
-    {"in place with another shape", "y[i] = x[i, 0]\noutput y into x\n", "E0404", {"`y`", "`x`", "[n]", "[n, 8]"}},
-    {"in place with another format", "y[k] : f16 = b[k]\noutput y into b\n", "E0404", {"`y`", "`b`", "f16", "f32"}},
+    {"in place with another shape",
+     "y[i] = x[i, 0]\noutput y into x\n",
+     "E0404",
+     {"`y`", "`x`", "[n]", "[n, 8]"}},
+    {"in place with another format",
+     "y[k] : f16 = b[k]\noutput y into b\n",
+     "E0404",
+     {"`y`", "`b`", "f16", "f32"}},
     {"an argument count of a tuple", "(y[k], z[k]) = b[k]\noutput y\n", "E0505", {"2", "1"}},
-    {"an array of another shape", "y[i, k] = x[i, k]\noutput y\n", "E0706", {"`x`", "[5, 9]", "[n, 8]"},
+    {"an array of another shape",
+     "y[i, k] = x[i, k]\noutput y\n",
+     "E0706",
+     {"`x`", "[5, 9]", "[n, 8]"},
      {{"x", {5, 9}}}},
-    {"an array of another rank", "y[i, k] = x[i, k]\noutput y\n", "E0706", {"`x`", "[5]", "[n, 8]"}, {{"x", {5}}}},
-    {"two sizes of one param", "y[i, k] = x[i, k]\noutput y\n", "E0711", {"`n`", "5", "6"}, {{"x", {5, 8}}}, {{"n", 6}}},
+    {"an array of another rank",
+     "y[i, k] = x[i, k]\noutput y\n",
+     "E0706",
+     {"`x`", "[5]", "[n, 8]"},
+     {{"x", {5}}}},
+    {"two sizes of one param",
+     "y[i, k] = x[i, k]\noutput y\n",
+     "E0711",
+     {"`n`", "5", "6"},
+     {{"x", {5, 8}}},
+     {{"n", 6}}},
     {"no size", "y[i, k] = x[i, k]\noutput y\n", "E0712", {"`n`", "-D n="}},
-    {"an unknown param", "y[k] = b[k]\noutput y\n", "E0710", {"`m`", "`n`"}, {}, {{"n", 5}, {"m", 6}}},
+    {"an unknown param",
+     "y[k] = b[k]\noutput y\n",
+     "E0710",
+     {"`m`", "`n`"},
+     {},
+     {{"n", 5}, {"m", 6}}},
     {"a negative size", "y[i, k] = x[i, k]\noutput y\n", "E0409", {"`n`", "-1"}, {}, {{"n", -1}}},
-    {"a size too small for a read", "y[k] = x[3, k]\noutput y\n", "E0401", {"`x`", "3", "axis 0"}, {}, {{"n", 2}}},
+    {"a size too small for a read",
+     "y[k] = x[3, k]\noutput y\n",
+     "E0401",
+     {"`x`", "3", "axis 0"},
+     {},
+     {{"n", 2}}},
 };
 
 // All that is said about a program until it is bound.
@@ -87,7 +127,10 @@ TEST(V39, EveryMalformedProgramIsToldItsNamesShapesRuleAndRemedy) {
 }
 
 TEST(V39, AllErrorsOfAFileAreReportedInOrder) {
-  auto g = parse(top + "y[i] = x[i]\nz[k] = bb[k]\nu[k] = select(b[k], 1, 0)\nv[h, k] = w[h + 1, k]\noutput v\n", "m");
+  auto g = parse(
+      top +
+          "y[i] = x[i]\nz[k] = bb[k]\nu[k] = select(b[k], 1, 0)\nv[h, k] = w[h + 1, k]\noutput v\n",
+      "m");
   ASSERT_FALSE(g);
   ASSERT_EQ(g.error().size(), 4u) << render(g.error(), nullptr);
   const char* const ids[] = {"E0402", "E0202", "E0301", "E0401"};

@@ -19,18 +19,18 @@
 
 namespace tang::cases {
 
-std::vector<double> Run::reals(const std::string& output) const {
+std::vector<double> Outcome::reals(const std::string& output) const {
   std::vector<double> result;
   const Values& v = outputs.at(output);
   for (int64_t k = 0; k < v.elements(); ++k) result.push_back(v.at(k).as_real());
   return result;
 }
 
-double Run::real(const std::string& output, int64_t flat) const {
+double Outcome::real(const std::string& output, int64_t flat) const {
   return outputs.at(output).at(flat).as_real();
 }
 
-int64_t Run::integer(const std::string& output, int64_t flat) const {
+int64_t Outcome::integer(const std::string& output, int64_t flat) const {
   return outputs.at(output).at(flat).as_integer();
 }
 
@@ -79,8 +79,8 @@ std::vector<int64_t> Case::shape(const std::string& tensor) const {
   return bound_shape(naive_, *naive_.find_tensor(tensor));
 }
 
-Run Case::oracle(const std::string& way, const Graph& g) const {
-  Run run{way, {}, {}};
+Outcome Case::oracle(const std::string& way, const Graph& g) const {
+  Outcome run{way, {}, {}};
   const Graph read = softmax_reading(g);
   Given given;
   const std::vector<TensorId> ids = inputs_of(read);
@@ -99,8 +99,9 @@ Run Case::oracle(const std::string& way, const Graph& g) const {
 namespace {
 
 // Runs a whole program as a caller of tang_run() would.
-Run execute(const std::string& way, const Variant& v, const Executable& program, std::vector<Array> inputs) {
-  Run run{way, {}, {}};
+Outcome execute(const std::string& way, const Variant& v, const Executable& program,
+                std::vector<Array> inputs) {
+  Outcome run{way, {}, {}};
   const std::vector<int64_t> symbols = bound_params(v.graph);
   std::vector<Array*> pointers;
   for (Array& a : inputs) pointers.push_back(&a);
@@ -109,7 +110,8 @@ Run execute(const std::string& way, const Variant& v, const Executable& program,
     ADD_FAILURE() << way << ": " << bytes.error().message;
     return run;
   }
-  auto memory = ProgramMemory::make(v.program(), symbols, pointers, ProgramMemory::Workspace::joined, *bytes);
+  auto memory =
+      ProgramMemory::make(v.program(), symbols, pointers, ProgramMemory::Workspace::joined, *bytes);
   if (!memory) {
     ADD_FAILURE() << way << ": " << memory.error().message;
     return run;
@@ -137,16 +139,18 @@ PlanOptions plain_loops() {
 
 }  // namespace
 
-std::vector<Run> Case::run() const {
+std::vector<Outcome> Case::run() const {
   const Graph derived = derive(naive_).derived;
   const Diagnostics bad = verify(derived);
   EXPECT_TRUE(bad.empty()) << render(bad, nullptr);
-  std::vector<Run> runs = {oracle("oracle naive", naive_), oracle("oracle derived", derived)};
+  std::vector<Outcome> runs = {oracle("oracle naive", naive_), oracle("oracle derived", derived)};
   std::vector<std::pair<std::string, Variant>> variants;
   const auto add = [&](const std::string& way, const Graph& g, const PlanOptions& options) {
     auto v = make_variant(g, options);
-    if (v) variants.emplace_back(way, std::move(*v));
-    else ADD_FAILURE() << way << ": " << v.error().message;
+    if (v)
+      variants.emplace_back(way, std::move(*v));
+    else
+      ADD_FAILURE() << way << ": " << v.error().message;
   };
   add("c naive", naive_, naive_plan({}));
   add("c naive, plain loops", naive_, plain_loops());
@@ -167,8 +171,8 @@ std::vector<Run> Case::run() const {
   return runs;
 }
 
-void expect_agreement(const std::vector<Run>& runs, double tolerance) {
-  for (const Run& run : runs)
+void expect_agreement(const std::vector<Outcome>& runs, double tolerance) {
+  for (const Outcome& run : runs)
     for (const auto& [name, want] : runs.front().outputs) {
       const auto got = run.outputs.find(name);
       if (got == run.outputs.end()) {
@@ -177,23 +181,26 @@ void expect_agreement(const std::vector<Run>& runs, double tolerance) {
       }
       ASSERT_EQ(got->second.shape, want.shape) << run.way << ": " << name;
       const Comparison c = compare(want, got->second);
-      EXPECT_TRUE(c.passes(tolerance)) << run.way << ": " << name << " at " << c.worst << ": " << comparison_text(c);
+      EXPECT_TRUE(c.passes(tolerance))
+          << run.way << ": " << name << " at " << c.worst << ": " << comparison_text(c);
     }
 }
 
-void expect_values(const std::vector<Run>& runs, const std::string& output,
+void expect_values(const std::vector<Outcome>& runs, const std::string& output,
                    const std::vector<double>& want, double tolerance) {
   double scale = 0;
   for (double w : want)
     if (std::isfinite(w)) scale = std::max(scale, std::abs(w));
-  for (const Run& run : runs) {
+  for (const Outcome& run : runs) {
     const std::vector<double> got = run.reals(output);
     ASSERT_EQ(got.size(), want.size()) << run.way;
     for (size_t k = 0; k < want.size(); ++k) {
-      const bool same = std::isnan(want[k])      ? std::isnan(got[k])
-                        : !std::isfinite(want[k]) ? got[k] == want[k]
-                                                  : std::abs(got[k] - want[k]) <= tolerance * std::max(scale, 1e-300);
-      EXPECT_TRUE(same) << run.way << ": " << output << " at " << k << ": got " << got[k] << ", want " << want[k];
+      const bool same = std::isnan(want[k]) ? std::isnan(got[k])
+                        : !std::isfinite(want[k])
+                            ? got[k] == want[k]
+                            : std::abs(got[k] - want[k]) <= tolerance * std::max(scale, 1e-300);
+      EXPECT_TRUE(same) << run.way << ": " << output << " at " << k << ": got " << got[k]
+                        << ", want " << want[k];
     }
   }
 }

@@ -1,5 +1,5 @@
-// Programs as text, run in every way there is: the oracle and compiled C, the program as written and
-// as derived, with the default schedule and with plain loops.
+// Programs as text, run in every way there is: the oracle and compiled C, the program as written
+// and as derived, with the default schedule and with plain loops.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@ namespace tang::cases {
 using Sizes = std::map<std::string, int64_t>;
 
 // The outputs of one way to run a program.
-struct Run {
-  std::string way;                        // "oracle naive", "c derived, plain loops", …
+struct Outcome {
+  std::string way;  // "oracle naive", "c derived, plain loops", …
   std::map<std::string, Values> outputs;
-  std::map<std::string, Array> stored;    // the same as a device left them; none for the oracle
+  std::map<std::string, Array> stored;  // the same as a device left them; none for the oracle
 
   std::vector<double> reals(const std::string& output) const;
   double real(const std::string& output, int64_t flat = 0) const;
@@ -38,13 +38,13 @@ class Case {
   Case& plan(const std::string& name, const PlanOptions& options);
 
   // All ways; the oracle on the program as written comes first.
-  std::vector<Run> run() const;
+  std::vector<Outcome> run() const;
 
   const Graph& naive() const { return naive_; }
   std::vector<int64_t> shape(const std::string& tensor) const;
 
  private:
-  Run oracle(const std::string& way, const Graph& g) const;
+  Outcome oracle(const std::string& way, const Graph& g) const;
 
   Graph naive_;
   std::vector<Array> inputs_;
@@ -52,12 +52,12 @@ class Case {
   std::vector<std::pair<std::string, PlanOptions>> plans_;
 };
 
-// Every way gives what the first does: integers, NaNs and infinities exactly, reals to `tolerance` of
-// the tensor's largest.
-void expect_agreement(const std::vector<Run>& runs, double tolerance);
+// Every way gives what the first does: integers, NaNs and infinities exactly, reals to `tolerance`
+// of the tensor's largest.
+void expect_agreement(const std::vector<Outcome>& runs, double tolerance);
 
 // Every way gives these values, each to `tolerance` of the largest; NaN and infinities exactly.
-void expect_values(const std::vector<Run>& runs, const std::string& output,
+void expect_values(const std::vector<Outcome>& runs, const std::string& output,
                    const std::vector<double>& want, double tolerance);
 
 }  // namespace tang::cases

@@ -14,8 +14,8 @@ constexpr double inf = INFINITY;
 
 struct Mask {
   const char* name;
-  const char* score;    // of s0[i, j]
-  const char* binder;   // after the index
+  const char* score;   // of s0[i, j]
+  const char* binder;  // after the index
 };
 
 // Every way to write a mask; each leaves nothing in row 2.
@@ -57,10 +57,11 @@ std::string attention(const Mask& mask, const std::string& form, const std::stri
              "s[i, j] = {1}\n",
              format, mask.score) +
          fmt::format(fmt::runtime(form), mask.binder) +
-         fmt::format("lse[i] = logsumexp[j{0}](s[i, j])\n"
-                     "lse2[i] = log(sum[j{0}](exp(s[i, j] - max[j{0}](s[i, j])))) + max[j{0}](s[i, j])\n"
-                     "output o, lse, lse2\n",
-                     mask.binder);
+         fmt::format(
+             "lse[i] = logsumexp[j{0}](s[i, j])\n"
+             "lse2[i] = log(sum[j{0}](exp(s[i, j] - max[j{0}](s[i, j])))) + max[j{0}](s[i, j])\n"
+             "output o, lse, lse2\n",
+             mask.binder);
 }
 
 Case masked(const std::string& text) {
@@ -80,7 +81,7 @@ TEST(V01, AFullyMaskedRowIsZeroAndItsLogSumExpMinusInfinity) {
         SCOPED_TRACE(fmt::format("{} {}\n{}", mask.name, format, form));
         const auto runs = masked(attention(mask, form, format)).run();
         expect_agreement(runs, 1e-4);
-        for (const Run& run : runs) {
+        for (const Outcome& run : runs) {
           for (int64_t e = 16; e < 24; ++e) EXPECT_EQ(run.real("o", e), 0) << run.way;
           EXPECT_EQ(run.real("lse", 2), -inf) << run.way;
           EXPECT_EQ(run.real("lse2", 2), -inf) << run.way;
@@ -92,17 +93,18 @@ TEST(V01, AFullyMaskedRowIsZeroAndItsLogSumExpMinusInfinity) {
 TEST(V01, ARowOfTheBatchedShapeWithTheMaskOfTheReport) {
   std::vector<double> keep(16, 1);
   for (size_t j = 8; j < 12; ++j) keep[j] = 0;
-  Case c("dim b = 1, h = 1, i = 4, j = 4, d = 8, e = 8\n"
-         "input q[b, h, i, d], k[b, h, j, d], v[b, h, j, e] : f32, keep[i, j] : bool\n"
-         "fn softmax[x](t) = exp(t - max[x](t)) / sum[x](exp(t - max[x](t)))\n"
-         "s[b, h, i, j] = select(keep[i, j], sum[d](q[b, h, i, d] * k[b, h, j, d]) / sqrt(8), -inf)\n"
-         "p[b, h, i, j] = softmax[j](s[b, h, i, j])\n"
-         "o[b, h, i, e] = sum[j](p[b, h, i, j] * v[b, h, j, e])\n"
-         "output o, p\n");
+  Case c(
+      "dim b = 1, h = 1, i = 4, j = 4, d = 8, e = 8\n"
+      "input q[b, h, i, d], k[b, h, j, d], v[b, h, j, e] : f32, keep[i, j] : bool\n"
+      "fn softmax[x](t) = exp(t - max[x](t)) / sum[x](exp(t - max[x](t)))\n"
+      "s[b, h, i, j] = select(keep[i, j], sum[d](q[b, h, i, d] * k[b, h, j, d]) / sqrt(8), -inf)\n"
+      "p[b, h, i, j] = softmax[j](s[b, h, i, j])\n"
+      "o[b, h, i, e] = sum[j](p[b, h, i, j] * v[b, h, j, e])\n"
+      "output o, p\n");
   c.set("keep", keep);
   const auto runs = c.run();
   expect_agreement(runs, 1e-4);
-  for (const Run& run : runs) {
+  for (const Outcome& run : runs) {
     for (int64_t e = 16; e < 24; ++e) EXPECT_EQ(run.real("o", e), 0) << run.way;
     for (int64_t j = 8; j < 12; ++j) EXPECT_EQ(run.real("p", j), 0) << run.way;
   }
@@ -114,7 +116,8 @@ const char* const windowed[] = {
     "p[i, j] = exp(s[i, j] - max[j](s[i, j]))\n"
     "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n",
     "p[i, j] = exp(s0[i, j] - max[j | i - 9 <= j and j <= i](s0[i, j]))\n"
-    "o[i, e] = sum[j | i - 9 <= j and j <= i](p[i, j] * v[j, e]) / sum[j | i - 9 <= j and j <= i](p[i, j])\n",
+    "o[i, e] = sum[j | i - 9 <= j and j <= i](p[i, j] * v[j, e]) / sum[j | i - 9 <= j and j <= "
+    "i](p[i, j])\n",
     "s[i, j] = s0[i, j] + select(i - 9 <= j and j <= i, 0, -inf)\n"
     "p[i, j] = exp(s[i, j] - max[j](s[i, j]))\n"
     "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n",
@@ -145,16 +148,16 @@ TEST(V02, EverySplitOfTheKeyAxisEqualsTheWhole) {
     SCOPED_TRACE(fmt::format("{} tiles of {}", tiles, width));
     const std::string key = fmt::format("{}*t + u", width);
     const std::string keep = fmt::format("| {0} < 33 and i - 9 <= {0} and {0} <= i", key);
-    Case c(fmt::format(
-        "dim i = 33, t = {0}, u = {1}, d = 64, e = 64, j = 33\n"
-        "input q[i, d], k[j, d], v[j, e] : f32\n"
-        "s[i, t, u] = sum[d](q[i, d] * k?[{2}, d; 0]) / sqrt(64)\n"
-        "(m[i, t], l[i, t], a[i, t, e]) = online[u {3}](s[i, t, u], v?[{2}, e; 0])\n"
-        "top[i] = max[t](m[i, t])\n"
-        "f[i, t] = select(m[i, t] == -inf, 0, exp(m[i, t] - top[i]))\n"
-        "o[i, e] = sum[t](f[i, t] * a[i, t, e]) / sum[t](f[i, t] * l[i, t])\n"
-        "output o\n",
-        tiles, width, key, keep));
+    Case c(
+        fmt::format("dim i = 33, t = {0}, u = {1}, d = 64, e = 64, j = 33\n"
+                    "input q[i, d], k[j, d], v[j, e] : f32\n"
+                    "s[i, t, u] = sum[d](q[i, d] * k?[{2}, d; 0]) / sqrt(64)\n"
+                    "(m[i, t], l[i, t], a[i, t, e]) = online[u {3}](s[i, t, u], v?[{2}, e; 0])\n"
+                    "top[i] = max[t](m[i, t])\n"
+                    "f[i, t] = select(m[i, t] == -inf, 0, exp(m[i, t] - top[i]))\n"
+                    "o[i, e] = sum[t](f[i, t] * a[i, t, e]) / sum[t](f[i, t] * l[i, t])\n"
+                    "output o\n",
+                    tiles, width, key, keep));
     const auto runs = c.run();
     expect_agreement(runs, 1e-4);
     if (whole.empty()) whole = runs.front().reals("o");
@@ -168,7 +171,8 @@ const std::vector<std::string> contracting = {"-std=gnu11", "-O3", "-march=nativ
 TEST(V04, EqualLargeScoresShareEvenly) {
   const char* const programs[] = {
       // one definition, two definitions, scale after the maximum, a shift, a division
-      "y[i] = exp(x[i] * 0.1 - max[j](x[j] * 0.1)) / sum[j](exp(x[j] * 0.1 - max[i](x[i] * 0.1)))\n",
+      "y[i] = exp(x[i] * 0.1 - max[j](x[j] * 0.1)) / sum[j](exp(x[j] * 0.1 - max[i](x[i] * "
+      "0.1)))\n",
       "s[i] = x[i] * 0.1\np[i] = exp(s[i] - max[j](s[j]))\ny[i] = p[i] / sum[j](p[j])\n",
       "p[i] = exp(0.1 * (x[i] - max[j](x[j])))\ny[i] = p[i] / sum[j](p[j])\n",
       "s[i] = x[i] * 0.1 + 1\np[i] = exp(s[i] - max[j](s[j]))\ny[i] = p[i] / sum[j](p[j])\n",
@@ -190,12 +194,13 @@ TEST(V04, EqualLargeScoresShareEvenly) {
 // The same in attention: equal scores from a contraction, scaled, against the values' mean.
 TEST(V04, EqualLargeScoresAverageTheValues) {
   for (const bool contract : {false, true}) {
-    Case c("dim i = 2, j = 4, d = 3, e = 2\n"
-           "input q[i, d], k[j, d], v[j, e] : f32\n"
-           "s[i, j] = sum[d](q[i, d] * k[j, d]) * 0.1\n"
-           "p[i, j] = exp(s[i, j] - max[j](s[i, j]))\n"
-           "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n"
-           "output o\n");
+    Case c(
+        "dim i = 2, j = 4, d = 3, e = 2\n"
+        "input q[i, d], k[j, d], v[j, e] : f32\n"
+        "s[i, j] = sum[d](q[i, d] * k[j, d]) * 0.1\n"
+        "p[i, j] = exp(s[i, j] - max[j](s[i, j]))\n"
+        "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n"
+        "output o\n");
     c.set("q", std::vector<double>(6, 344366.0)).set("k", std::vector<double>(12, 344367.0));
     c.set("v", {1, 10, 2, 20, 3, 30, 4, 40});
     if (contract) c.flags(contracting);
@@ -204,7 +209,8 @@ TEST(V04, EqualLargeScoresAverageTheValues) {
 }
 
 TEST(V18, AnyNumberOfQueryHeadsShareAKeyHead) {
-  for (const auto& [kv, g, d] : {std::tuple{3, 3, 64}, std::tuple{4, 7, 128}, std::tuple{1, 5, 8}}) {
+  for (const auto& [kv, g, d] :
+       {std::tuple{3, 3, 64}, std::tuple{4, 7, 128}, std::tuple{1, 5, 8}}) {
     SCOPED_TRACE(fmt::format("{}/{} heads, d {}", kv * g, kv, d));
     expect_agreement(
         Case(fmt::format("dim kv = {}, g = {}, i = 5, j = 5, d = {}, e = {}\n"
@@ -214,7 +220,8 @@ TEST(V18, AnyNumberOfQueryHeadsShareAKeyHead) {
                          "o[kv, g, i, e] = sum[j | j <= i](p[kv, g, i, j] * v[kv, j, e])\n"
                          "  / sum[j | j <= i](p[kv, g, i, j])\n"
                          "output o\n",
-                         kv, g, d, d, d)).run(),
+                         kv, g, d, d, d))
+            .run(),
         1e-4);
   }
 }
@@ -242,16 +249,19 @@ TEST(V18, HeadsThroughATableEqualHeadsAsDims) {
 }
 
 TEST(V19, HeadSizesOfScoresAndValuesDiffer) {
-  for (const auto& [d, e] : {std::pair{128, 512}, std::pair{192, 128}, std::pair{1, 3}, std::pair{7, 1}}) {
+  for (const auto& [d, e] :
+       {std::pair{128, 512}, std::pair{192, 128}, std::pair{1, 3}, std::pair{7, 1}}) {
     SCOPED_TRACE(fmt::format("d {}, e {}", d, e));
-    expect_agreement(Case(fmt::format("dim h = 2, i = 9, j = 11, d = {}, e = {}\n"
-                                      "input q[h, i, d], k[h, j, d], v[h, j, e] : f32\n"
-                                      "s[h, i, j] = sum[d](q[h, i, d] * k[h, j, d]) / sqrt({})\n"
-                                      "p[h, i, j] = exp(s[h, i, j] - max[j](s[h, i, j]))\n"
-                                      "o[h, i, e] = sum[j](p[h, i, j] * v[h, j, e]) / sum[j](p[h, i, j])\n"
-                                      "output o\n",
-                                      d, e, d)).run(),
-                     1e-4);
+    expect_agreement(
+        Case(fmt::format("dim h = 2, i = 9, j = 11, d = {}, e = {}\n"
+                         "input q[h, i, d], k[h, j, d], v[h, j, e] : f32\n"
+                         "s[h, i, j] = sum[d](q[h, i, d] * k[h, j, d]) / sqrt({})\n"
+                         "p[h, i, j] = exp(s[h, i, j] - max[j](s[h, i, j]))\n"
+                         "o[h, i, e] = sum[j](p[h, i, j] * v[h, j, e]) / sum[j](p[h, i, j])\n"
+                         "output o\n",
+                         d, e, d))
+            .run(),
+        1e-4);
   }
 }
 

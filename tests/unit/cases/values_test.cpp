@@ -43,16 +43,18 @@ void expect_extremes(const std::vector<std::vector<double>>& rows) {
     all.insert(all.end(), row.begin(), row.end());
     const Extremes e = extremes(row);
     max.push_back(e.max), min.push_back(e.min);
-    argmax.push_back(static_cast<double>(e.argmax)), argmin.push_back(static_cast<double>(e.argmin));
+    argmax.push_back(static_cast<double>(e.argmax)),
+        argmin.push_back(static_cast<double>(e.argmin));
   }
   SCOPED_TRACE(fmt::format("rows of {}", rows[0].size()));
-  Case c(fmt::format("dim i = {}, j = {}\ninput x[i, j] : f32\n"
-                     "a[i] = max[j](x[i, j])\nb[i] = min[j](x[i, j])\n"
-                     "(av[i], ai[i]) = argmax[j](x[i, j])\n(bv[i], bi[i]) = argmin[j](x[i, j])\n"
-                     "(u[i], w[i]) = (max[j](x[i, j]), sum[j](x[i, j] * 0))\n"
-                     "n[i] = -max[j](-x[i, j])\n"
-                     "output a, b, av, ai, bv, bi, u, n\n",
-                     rows.size(), rows[0].size()));
+  Case c(
+      fmt::format("dim i = {}, j = {}\ninput x[i, j] : f32\n"
+                  "a[i] = max[j](x[i, j])\nb[i] = min[j](x[i, j])\n"
+                  "(av[i], ai[i]) = argmax[j](x[i, j])\n(bv[i], bi[i]) = argmin[j](x[i, j])\n"
+                  "(u[i], w[i]) = (max[j](x[i, j]), sum[j](x[i, j] * 0))\n"
+                  "n[i] = -max[j](-x[i, j])\n"
+                  "output a, b, av, ai, bv, bi, u, n\n",
+                  rows.size(), rows[0].size()));
   c.set("x", all);
   PlanOptions narrow;
   narrow.lanes = 2;
@@ -66,7 +68,8 @@ void expect_extremes(const std::vector<std::vector<double>>& rows) {
 }
 
 TEST(V06, NaNWinsInMaxMinAndTheirIndices) {
-  expect_extremes({{nan, 6, 8}, {6, nan, 8}, {6, 8, nan}, {nan, nan, 1}, {8, 8, 6}, {-inf, -inf, -inf}});
+  expect_extremes(
+      {{nan, 6, 8}, {6, nan, 8}, {6, 8, nan}, {nan, nan, 1}, {8, 8, 6}, {-inf, -inf, -inf}});
   expect_extremes({{inf, nan}, {nan, inf}, {-inf, -inf}, {inf, inf}, {-inf, nan}, {0, -0.0}});
 }
 
@@ -74,7 +77,8 @@ TEST(V06, NoPositionLengthOrScheduleMatters) {
   for (const size_t n : {1u, 3u, 5u, 8u, 16u, 17u, 33u, 64u, 100u}) {
     std::vector<std::vector<double>> rows;
     std::vector<double> plain(n);
-    for (size_t k = 0; k < n; ++k) plain[k] = static_cast<double>((k * 7 + 3) % n) - static_cast<double>(n / 2);
+    for (size_t k = 0; k < n; ++k)
+      plain[k] = static_cast<double>((k * 7 + 3) % n) - static_cast<double>(n / 2);
     rows.push_back(plain);
     for (const size_t at : {size_t{0}, n / 3, n / 2, n - 1}) {
       rows.push_back(plain), rows.back()[at] = nan;
@@ -89,8 +93,9 @@ TEST(V06, NoPositionLengthOrScheduleMatters) {
 }
 
 TEST(V06, MaxAndMinOfTwoPropagateNaN) {
-  Case c("dim i = 5\ninput x[i], y[i] : f32\na[i] = max(x[i], y[i])\nb[i] = min(x[i], y[i])\n"
-         "r[i] = relu(x[i])\noutput a, b, r\n");
+  Case c(
+      "dim i = 5\ninput x[i], y[i] : f32\na[i] = max(x[i], y[i])\nb[i] = min(x[i], y[i])\n"
+      "r[i] = relu(x[i])\noutput a, b, r\n");
   c.set("x", {nan, 1, nan, inf, -2}).set("y", {1, nan, nan, nan, 3});
   const auto runs = c.run();
   expect_values(runs, "a", {nan, nan, nan, nan, 3}, 0);
@@ -105,12 +110,28 @@ struct Constant {
 };
 
 const Constant constants[] = {
-    {"-inf", -inf},          {"inf", inf},           {"nan", nan},       {"3.4028235e38", 3.4028235e38},
-    {"1e-45", 1e-45},        {"-0.0", -0.0},         {"0.1", 0.1},       {"16777217.0", 16777217},
-    {"65504.0", 65504},      {"6e-8", 6e-8},         {"1.17549435e-38", 1.17549435e-38},
-    {"0x1.8p-3", 0x1.8p-3},  {"-3.4028235e38", -3.4028235e38},           {"1e39", 1e39},
-    {"1 / 0", inf},          {"-1 / 0", -inf},       {"0 / 0", nan},     {"log(0)", -inf},
-    {"inf - inf", nan},      {"1e300 * 1e300", inf}, {"exp(1000)", inf}, {"0.1 + 0.2", 0.1 + 0.2},
+    {"-inf", -inf},
+    {"inf", inf},
+    {"nan", nan},
+    {"3.4028235e38", 3.4028235e38},
+    {"1e-45", 1e-45},
+    {"-0.0", -0.0},
+    {"0.1", 0.1},
+    {"16777217.0", 16777217},
+    {"65504.0", 65504},
+    {"6e-8", 6e-8},
+    {"1.17549435e-38", 1.17549435e-38},
+    {"0x1.8p-3", 0x1.8p-3},
+    {"-3.4028235e38", -3.4028235e38},
+    {"1e39", 1e39},
+    {"1 / 0", inf},
+    {"-1 / 0", -inf},
+    {"0 / 0", nan},
+    {"log(0)", -inf},
+    {"inf - inf", nan},
+    {"1e300 * 1e300", inf},
+    {"exp(1000)", inf},
+    {"0.1 + 0.2", 0.1 + 0.2},
 };
 
 // The bits of x in a format, all NaNs one.
@@ -126,7 +147,7 @@ TEST(V07, ConstantsKeepTheirBits) {
       outputs += fmt::format("{}c{}", k ? ", " : "", k);
     }
     const auto runs = Case(definitions + "output " + outputs + "\n").run();
-    for (const Run& run : runs)
+    for (const Outcome& run : runs)
       for (size_t k = 0; k < std::size(constants); ++k) {
         if (run.stored.empty()) continue;
         const std::string c = fmt::format("c{}", k);
@@ -137,24 +158,26 @@ TEST(V07, ConstantsKeepTheirBits) {
           EXPECT_NEAR(run.real(c), constants[k].value, 1e-7) << run.way;
         } else {
           EXPECT_EQ(bits(run.stored.at(c)), bits(want))
-              << run.way << ": " << constants[k].text << " as " << name(format) << " is " << run.real(c);
+              << run.way << ": " << constants[k].text << " as " << name(format) << " is "
+              << run.real(c);
         }
       }
   }
 }
 
 TEST(V07, NonFiniteConstantsStandWhereverConstantsStand) {
-  Case c("dim i = 3, j = 3\ninput x[i] : f32\n"
-         "a[i] = select(x[i] < 0, -inf, nan)\n"
-         "b[i] = x?[i - 1; -inf]\n"
-         "d[i] = max(x[i], -inf) + min(x[i], inf)\n"
-         "e = max[j | j < 0](x[j])\n"
-         "f[i] = x[i] * inf\n"
-         "g = sum[j](select(x[j] == inf, 1, 0))\n"
-         "h[i] = select(x[i] != nan, 1, 0)\n"
-         "monoid worst(m) identity inf combine(a, b) = min(a.m, b.m) commutative\n"
-         "w = worst[j](x[j])\n"
-         "output a, b, d, e, f, g, h, w\n");
+  Case c(
+      "dim i = 3, j = 3\ninput x[i] : f32\n"
+      "a[i] = select(x[i] < 0, -inf, nan)\n"
+      "b[i] = x?[i - 1; -inf]\n"
+      "d[i] = max(x[i], -inf) + min(x[i], inf)\n"
+      "e = max[j | j < 0](x[j])\n"
+      "f[i] = x[i] * inf\n"
+      "g = sum[j](select(x[j] == inf, 1, 0))\n"
+      "h[i] = select(x[i] != nan, 1, 0)\n"
+      "monoid worst(m) identity inf combine(a, b) = min(a.m, b.m) commutative\n"
+      "w = worst[j](x[j])\n"
+      "output a, b, d, e, f, g, h, w\n");
   c.set("x", {-1, 2, inf});
   const auto runs = c.run();
   expect_values(runs, "a", {-inf, nan, nan}, 0);
@@ -167,8 +190,9 @@ TEST(V07, NonFiniteConstantsStandWhereverConstantsStand) {
   expect_values(runs, "w", {-1}, 0);
 }
 
-const std::vector<double> arguments = {0.0, -0.0, 1e-4, -1e-4, 0.5, -0.5, 5,   -5,   20,  -20,  45,  -45,
-                                       50,  -50,  88,   -88,   89,  -89,  100, -100, 1e4, -1e4, inf, -inf};
+const std::vector<double> arguments = {0.0, -0.0, 1e-4, -1e-4, 0.5, -0.5, 5,   -5,
+                                       20,  -20,  45,   -45,   50,  -50,  88,  -88,
+                                       89,  -89,  100,  -100,  1e4, -1e4, inf, -inf};
 
 // The distance between neighbours of x in f32.
 double ulp(double x) {
@@ -178,11 +202,20 @@ double ulp(double x) {
 }
 
 TEST(V08, FunctionsNeitherOverflowNorLoseTheirTails) {
-  const std::vector<std::string> functions = {
-      "tanh(x[i])", "sigmoid(x[i])", "silu(x[i])", "gelu(x[i])", "gelu_tanh(x[i])", "softplus(x[i])",
-      "30 * tanh(x[i] / 30)", "log(1 + exp(-abs(x[i])))", "erf(x[i])", "erfc(x[i])", "relu(x[i])"};
+  const std::vector<std::string> functions = {"tanh(x[i])",
+                                              "sigmoid(x[i])",
+                                              "silu(x[i])",
+                                              "gelu(x[i])",
+                                              "gelu_tanh(x[i])",
+                                              "softplus(x[i])",
+                                              "30 * tanh(x[i] / 30)",
+                                              "log(1 + exp(-abs(x[i])))",
+                                              "erf(x[i])",
+                                              "erfc(x[i])",
+                                              "relu(x[i])"};
   for (const char* format : {"f32", "f16"}) {
-    std::string text = fmt::format("dim i = {}\ninput x[i] : {}\n", arguments.size(), format), outputs;
+    std::string text = fmt::format("dim i = {}\ninput x[i] : {}\n", arguments.size(), format),
+                outputs;
     for (size_t k = 0; k < functions.size(); ++k) {
       text += fmt::format("y{}[i] = {}\n", k, functions[k]);
       outputs += fmt::format("{}y{}", k ? ", " : "", k);
@@ -190,14 +223,15 @@ TEST(V08, FunctionsNeitherOverflowNorLoseTheirTails) {
     Case c(text + "output " + outputs + "\n");
     c.set("x", arguments);
     const auto runs = c.run();
-    for (const Run& run : runs)
+    for (const Outcome& run : runs)
       for (size_t k = 0; k < functions.size(); ++k)
         for (size_t e = 0; e < arguments.size(); ++e) {
           const std::string y = fmt::format("y{}", k);
           const double want = runs[0].real(y, static_cast<int64_t>(e));
           const double got = run.real(y, static_cast<int64_t>(e));
-          const std::string what = fmt::format("{}: {} at {} ({}): got {:.9g}, want {:.9g}", run.way, functions[k],
-                                               arguments[e], format, got, want);
+          const std::string what =
+              fmt::format("{}: {} at {} ({}): got {:.9g}, want {:.9g}", run.way, functions[k],
+                          arguments[e], format, got, want);
           if (std::isfinite(arguments[e])) {
             EXPECT_TRUE(std::isfinite(got)) << what;
             EXPECT_LE(std::abs(got - want), 4 * ulp(want)) << what;
@@ -227,9 +261,10 @@ TEST(V08, LogSumExpOfLargeScoresIsFinite) {
   for (const char* format : {"f32", "f16"})
     for (const char* form : forms) {
       SCOPED_TRACE(fmt::format("{} {}", format, form));
-      Case c(fmt::format("dim i = {}, j = 3\ninput x[i, j] : {}\n{}output y\n", arguments.size(), format, form));
+      Case c(fmt::format("dim i = {}, j = 3\ninput x[i, j] : {}\n{}output y\n", arguments.size(),
+                         format, form));
       c.set("x", rows);
-      for (const Run& run : c.run())
+      for (const Outcome& run : c.run())
         for (size_t k = 0; k < want.size(); ++k) {
           const double got = run.real("y", static_cast<int64_t>(k));
           if (!std::isfinite(arguments[k])) continue;
@@ -240,12 +275,14 @@ TEST(V08, LogSumExpOfLargeScoresIsFinite) {
 }
 
 TEST(V20, SumsOverNothingAndOverEmptyRows) {
-  Case c("dim a = 0, b = 128\ninput x[a, b] : f32\n"
-         "s[b] = sum[a](x[a, b])\nr[a] = sum[b](x[a, b])\nt = sum[a, b](x[a, b])\n"
-         "m[b] = max[a](x[a, b])\nn[b] = min[a](x[a, b])\np[b] = prod[a](x[a, b])\n"
-         "i[b] = argmax[a](x[a, b])\nl[b] = logsumexp[a](x[a, b])\ne[b] = mean[a](x[a, b])\nv[b] = var[a](x[a, b])\n"
-         "any1[b] = any[a](x[a, b] < 0)\nall1[b] = all[a](x[a, b] < 0)\n"
-         "output s, r, t, m, n, p, i, l, e, v, any1, all1\n");
+  Case c(
+      "dim a = 0, b = 128\ninput x[a, b] : f32\n"
+      "s[b] = sum[a](x[a, b])\nr[a] = sum[b](x[a, b])\nt = sum[a, b](x[a, b])\n"
+      "m[b] = max[a](x[a, b])\nn[b] = min[a](x[a, b])\np[b] = prod[a](x[a, b])\n"
+      "i[b] = argmax[a](x[a, b])\nl[b] = logsumexp[a](x[a, b])\ne[b] = mean[a](x[a, b])\nv[b] = "
+      "var[a](x[a, b])\n"
+      "any1[b] = any[a](x[a, b] < 0)\nall1[b] = all[a](x[a, b] < 0)\n"
+      "output s, r, t, m, n, p, i, l, e, v, any1, all1\n");
   const auto runs = c.run();
   const auto all = [](double x) { return std::vector<double>(128, x); };
   expect_values(runs, "s", all(0), 0);
@@ -263,15 +300,16 @@ TEST(V20, SumsOverNothingAndOverEmptyRows) {
 }
 
 TEST(V20, ProductsCopiesAndConcatenationsOfNothing) {
-  Case c("param z\ndim i = 4, j = 5, k = z, p = z + 3, q = 2, r = 3\n"
-         "input x[i, k], y[k, j], w[k], u[r], big[q, k, r] : f32\n"
-         "xy[i, j] = sum[k](x[i, k] * y[k, j])\n"
-         "copy[k] = w[k]\ndouble[k] = 2 * w[k]\n"
-         "both[p] = select(p < z, w?[p], u?[p - z])\n"
-         "mapped[q, k, r] = tanh(big[q, k, r])\n"
-         "inner[q, r] = sum[k](big[q, k, r])\nouter[k] = sum[q, r](big[q, k, r])\n"
-         "output xy, copy, double, both, mapped, inner, outer\n",
-         {{"z", 0}});
+  Case c(
+      "param z\ndim i = 4, j = 5, k = z, p = z + 3, q = 2, r = 3\n"
+      "input x[i, k], y[k, j], w[k], u[r], big[q, k, r] : f32\n"
+      "xy[i, j] = sum[k](x[i, k] * y[k, j])\n"
+      "copy[k] = w[k]\ndouble[k] = 2 * w[k]\n"
+      "both[p] = select(p < z, w?[p], u?[p - z])\n"
+      "mapped[q, k, r] = tanh(big[q, k, r])\n"
+      "inner[q, r] = sum[k](big[q, k, r])\nouter[k] = sum[q, r](big[q, k, r])\n"
+      "output xy, copy, double, both, mapped, inner, outer\n",
+      {{"z", 0}});
   c.set("u", {1, 2, 3});
   const auto runs = c.run();
   expect_agreement(runs, 1e-6);
@@ -304,13 +342,16 @@ TEST(V20, AttentionWithoutKeysOrQueriesOrChannels) {
 
 const char* const layernorms[] = {
     "y[i] = (x[i] - mean[j](x[j])) * rsqrt(var[j](x[j]) + 1e-5)\n",
-    "mu = mean[j](x[j])\nv = mean[j]((x[j] - mu) * (x[j] - mu))\ny[i] = (x[i] - mu) * rsqrt(v + 1e-5)\n",
-    "mu = sum[j](x[j]) / 16\nv = sum[j](pow(x[j] - mu, 2)) / 16\ny[i] = (x[i] - mu) / sqrt(v + 1e-5)\n",
+    "mu = mean[j](x[j])\nv = mean[j]((x[j] - mu) * (x[j] - mu))\ny[i] = (x[i] - mu) * rsqrt(v + "
+    "1e-5)\n",
+    "mu = sum[j](x[j]) / 16\nv = sum[j](pow(x[j] - mu, 2)) / 16\ny[i] = (x[i] - mu) / sqrt(v + "
+    "1e-5)\n",
     "y[i] = (x[i] - moments[j](x[j]).mean) * rsqrt(moments[j](x[j]).m2 / 16 + 1e-5)\n",
 };
 
 TEST(V31, VarianceDoesNotCancel) {
-  for (const auto& [base, first, last] : {std::tuple{1000.0, -1.34151, 1.34424}, std::tuple{10000.0, -1.33133, 1.33133}}) {
+  for (const auto& [base, first, last] :
+       {std::tuple{1000.0, -1.34151, 1.34424}, std::tuple{10000.0, -1.33133, 1.33133}}) {
     std::vector<double> x;
     for (int k = 0; k < 16; ++k) x.push_back(base + k * 1e-3);
     for (const char* form : layernorms) {
@@ -321,7 +362,7 @@ TEST(V31, VarianceDoesNotCancel) {
       // The inputs are f32 already, so the oracle has the numbers of the report to its digits.
       EXPECT_NEAR(runs[0].real("y", 0), first, 2e-5);
       EXPECT_NEAR(runs[0].real("y", 15), last, 2e-5);
-      for (const Run& run : runs)
+      for (const Outcome& run : runs)
         for (int64_t k = 0; k < 16; ++k)
           // Half a spacing of f32 at the mean moves every value alike.
           EXPECT_NEAR(run.real("y", k), runs[0].real("y", k), base * 1.2e-7 / 4.6e-3) << run.way;
@@ -330,28 +371,31 @@ TEST(V31, VarianceDoesNotCancel) {
 }
 
 TEST(V31, AnInfiniteInputSpoilsItsOwnRowAlone) {
-  Case c("dim t = 3, i = 4\ninput x[t, i] : f32\n"
-         "y[t, i] = (x[t, i] - mean[i](x[t, i])) * rsqrt(var[i](x[t, i]) + 1e-5)\noutput y\n");
+  Case c(
+      "dim t = 3, i = 4\ninput x[t, i] : f32\n"
+      "y[t, i] = (x[t, i] - mean[i](x[t, i])) * rsqrt(var[i](x[t, i]) + 1e-5)\noutput y\n");
   c.set("x", {1, 2, 3, 4, 1, inf, 3, 4, 5, 6, 7, 9});
   const auto runs = c.run();
-  for (const Run& run : runs) {
-    for (int64_t k : {0, 1, 2, 3, 8, 9, 10, 11}) EXPECT_TRUE(std::isfinite(run.real("y", k))) << run.way;
+  for (const Outcome& run : runs) {
+    for (int64_t k : {0, 1, 2, 3, 8, 9, 10, 11})
+      EXPECT_TRUE(std::isfinite(run.real("y", k))) << run.way;
     EXPECT_TRUE(std::isnan(run.real("y", 5))) << run.way;
   }
 }
 
 TEST(V35, ABranchNotTakenLeavesNothingBehind) {
-  Case c("dim i = 6, j = 6\ninput x[i], z[i] : f32\n"
-         "a[i] = select(x[i] <= 0, exp(x[i]), 1 + x[i])\n"
-         "b[i] = select(0 < x[i], sqrt(x[i]), 0)\n"
-         "c[i] = select(z[i] != 0, x[i] / z[i], 0)\n"
-         "d = sum[j](select(z[j] != 0, x[j] / z[j], 0))\n"
-         "e = sum[j | z[j] != 0](x[j] / z[j])\n"
-         "f[i] = select(0 < x[i], log(x[i]), select(x[i] < 0, 0 / z[i], 7))\n"
-         "g = max[j](select(0 < x[j], log(x[j]), -inf))\n"
-         "h[i] = select(z[i] == 0, 0, pow(x[i], -1))\n"
-         "k = sum[j | 0 < x[j]](sqrt(x[j])) + prod[j](select(0 < x[j], sqrt(x[j]), 1))\n"
-         "output a, b, c, d, e, f, g, h, k\n");
+  Case c(
+      "dim i = 6, j = 6\ninput x[i], z[i] : f32\n"
+      "a[i] = select(x[i] <= 0, exp(x[i]), 1 + x[i])\n"
+      "b[i] = select(0 < x[i], sqrt(x[i]), 0)\n"
+      "c[i] = select(z[i] != 0, x[i] / z[i], 0)\n"
+      "d = sum[j](select(z[j] != 0, x[j] / z[j], 0))\n"
+      "e = sum[j | z[j] != 0](x[j] / z[j])\n"
+      "f[i] = select(0 < x[i], log(x[i]), select(x[i] < 0, 0 / z[i], 7))\n"
+      "g = max[j](select(0 < x[j], log(x[j]), -inf))\n"
+      "h[i] = select(z[i] == 0, 0, pow(x[i], -1))\n"
+      "k = sum[j | 0 < x[j]](sqrt(x[j])) + prod[j](select(0 < x[j], sqrt(x[j]), 1))\n"
+      "output a, b, c, d, e, f, g, h, k\n");
   c.set("x", {100, 0, 4, -1, 1, 9}).set("z", {2, 0, 0, 1, 0, 3});
   const auto runs = c.run();
   expect_values(runs, "a", {101, 1, 5, std::exp(-1.0), 2, 10}, 1e-6);
@@ -366,13 +410,14 @@ TEST(V35, ABranchNotTakenLeavesNothingBehind) {
 }
 
 TEST(V35, AMaskedTermMayHoldAnything) {
-  Case c("dim i = 2, j = 4\ninput x[j], w[i, j] : f32, keep[j] : bool\n"
-         "a[i] = sum[j | keep[j]](w[i, j] * x[j])\n"
-         "b[i] = sum[j](select(keep[j], w[i, j] * x[j], 0))\n"
-         "c = max[j | keep[j]](x[j])\n"
-         "p[j] = select(keep[j], x[j], -inf)\n"
-         "y[i] = sum[j](exp(p[j] - max[j](p[j])) * w[i, j]) / sum[j](exp(p[j] - max[j](p[j])))\n"
-         "output a, b, c, y\n");
+  Case c(
+      "dim i = 2, j = 4\ninput x[j], w[i, j] : f32, keep[j] : bool\n"
+      "a[i] = sum[j | keep[j]](w[i, j] * x[j])\n"
+      "b[i] = sum[j](select(keep[j], w[i, j] * x[j], 0))\n"
+      "c = max[j | keep[j]](x[j])\n"
+      "p[j] = select(keep[j], x[j], -inf)\n"
+      "y[i] = sum[j](exp(p[j] - max[j](p[j])) * w[i, j]) / sum[j](exp(p[j] - max[j](p[j])))\n"
+      "output a, b, c, y\n");
   c.set("x", {1, nan, inf, 1}).set("keep", {1, 0, 0, 1}).set("w", {1, 2, 3, 4, 5, 6, 7, 8});
   const auto runs = c.run();
   expect_values(runs, "a", {5, 13}, 1e-6);

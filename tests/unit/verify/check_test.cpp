@@ -1,5 +1,6 @@
 #include "verify/check.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "eval/random_inputs.h"
