@@ -1,6 +1,7 @@
 #include "emit/c_kernel.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -61,6 +62,8 @@ class KernelWriter {
   void statement(const Stmt& s);
   void loop(const Stmt& s);
   bool reads_memory(Value root) const;
+  bool loads_in_arm(Value root) const;
+  bool must_stay_rolled(const Stmt& s) const;
 
   Writer& out_;
   const Program& program_;
@@ -96,6 +99,40 @@ bool KernelWriter::reads_memory(Value root) const {
   return false;
 }
 
+// Whether a select below `root` loads in an arm, so that the load may be conditional.
+bool KernelWriter::loads_in_arm(Value root) const {
+  std::vector<std::pair<Value, bool>> work = {{root, false}};
+  std::set<std::pair<uint32_t, bool>> seen;
+  while (!work.empty()) {
+    const auto [value, in_arm] = work.back();
+    work.pop_back();
+    if (!seen.insert({value.id, in_arm}).second) continue;
+    const Node& node = kernel_[value];
+    if (in_arm && node.op == Op::load) return true;
+    for (int k = 0; k < info(node.op).arity; ++k)
+      work.emplace_back(node.args[k], in_arm || (node.op == Op::select && k > 0));
+  }
+  return false;
+}
+
+// An innermost loop of few iterations with conditional loads. When gcc 12 unrolls it completely and
+// then vectorises the loop around, it tests all of the loads with the first one's conditions.
+bool KernelWriter::must_stay_rolled(const Stmt& s) const {
+  constexpr int64_t few = 64;
+  const Node &first = kernel_[s.a], &end = kernel_[s.b];
+  if (first.op != Op::constant || end.op != Op::constant) return false;
+  if (integer_value(end) - integer_value(first) > few * s.step) return false;
+  bool found = false;
+  int depth = 1;
+  for (const Stmt* x = &s + 1; depth > 0; ++x) {
+    if (x->kind == StmtKind::for_) return false;
+    if (x->kind == StmtKind::if_) ++depth;
+    if (x->kind == StmtKind::end) --depth;
+    for (const Value v : {x->a, x->b}) found = found || (v.id != UINT32_MAX && loads_in_arm(v));
+  }
+  return found;
+}
+
 void KernelWriter::loop(const Stmt& s) {
   const std::string& v = expr_.local(s.local);
   std::string end = expr_.operand(s.b);
@@ -106,6 +143,7 @@ void KernelWriter::loop(const Stmt& s) {
   }
   if (s.hint == Hint::vector) out_.line("TANG_VECTOR");
   if (s.hint == Hint::unroll) out_.line("TANG_UNROLL");
+  else if (must_stay_rolled(s)) out_.line("TANG_ROLLED");
   const std::string step =
       s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
   out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, expr_.index(s.a), v, end, step));

@@ -26,18 +26,17 @@ double difference(int64_t want, int64_t got) {
   return static_cast<double>(high - static_cast<uint64_t>(std::min(want, got)));
 }
 
-// `got` gives the element of a flat index; `stored` what a wanted real is in its format.
+// `got` gives the element of a flat index; `stored` what a wanted value is in its format.
 Comparison compare_with(const Values& want, const std::function<Value(int64_t)>& got,
-                        const std::function<double(double)>& stored) {
+                        const std::function<Value(const Value&)>& stored) {
   Comparison c;
   c.exact = want.kind != Kind::real;
   const std::vector<int64_t> flats = want.points ? want.flats() : std::vector<int64_t>{};
   double scale = 0, worst = -1;
   for (int64_t slot = 0; slot < want.stored(); ++slot) {
     const int64_t flat = want.points ? flats[static_cast<size_t>(slot)] : slot;
-    Value w = want.slot(slot);
+    const Value w = stored(want.slot(slot));
     const Value x = got(flat);
-    if (!c.exact) w.r = stored(w.r);
     const double d = c.exact ? difference(w.i, x.as_integer()) : difference(w.r, x.as_real());
     const double size = std::abs(w.as_real());
     if (std::isfinite(size)) scale = std::max(scale, size);
@@ -65,16 +64,20 @@ Comparison compare(const Values& want, const Array& got) {
     if (want.kind == Kind::real) return Value::real(got.at(flat));
     return Value::integer(got.integer_at(flat)).to(want.kind);
   };
-  const bool real = kind(got.format) == Kind::real;
-  return compare_with(want, element, [&](double x) {
-    const double rounded = real ? round_to(got.format, x) : x;
-    return std::isinf(rounded) ? rounded : x;
+  const Kind stored_kind = kind(got.format);
+  return compare_with(want, element, [&](const Value& v) {
+    if (v.kind == Kind::integer && stored_kind == Kind::integer)
+      return Value::integer(
+          std::clamp(v.i, integer_min(got.format), integer_max(got.format)));
+    const double rounded =
+        v.kind == Kind::real && stored_kind == Kind::real ? round_to(got.format, v.r) : 0;
+    return std::isinf(rounded) ? Value::real(rounded) : v;
   });
 }
 
 Comparison compare(const Values& want, const Values& got) {
   return compare_with(
-      want, [&](int64_t flat) { return got.at(flat); }, [](double x) { return x; });
+      want, [&](int64_t flat) { return got.at(flat); }, [](const Value& v) { return v; });
 }
 
 std::string comparison_text(const Comparison& c) {

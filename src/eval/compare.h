@@ -2,7 +2,8 @@
 //
 // The error is max|got − want| / max|want|, absolute if max|want| is 0. A NaN equals only a NaN and
 // an infinity only itself; anything else there is an infinite error. A wanted value that the
-// result's format overflows is that overflow. Integers and bools are exact.
+// result's format overflows is that overflow, and for an integer format its nearest value. Integers
+// and bools are exact.
 #pragma once
 
 #include <string>

@@ -118,18 +118,18 @@ CanonSum Canon::selection(const ExprNode& n) {
   return atom(pool_.make(Op::select, c, key(n.args[1]), key(n.args[2])));
 }
 
-// x^n of a monomial for a literal integer n; nullopt otherwise.
-std::optional<CanonSum> Canon::monomial_power(const ExprNode& n) {
+// x^n for a literal integer n: of a monomial, or of a sum for small n > 0; nullopt otherwise.
+std::optional<CanonSum> Canon::literal_power(const ExprNode& n) {
   const ExprNode exponent = pool_[n.args[1]];
   if (exponent.op != Op::constant || exponent.kind != Kind::integer) return std::nullopt;
-  const CanonSum base = sum(n.args[0]);
-  if (base.size() != 1) return std::nullopt;
-  CanonTerm result{{}, 1};
   const int64_t times = exponent.value().i;
   if (times < -16 || times > 16) return std::nullopt;
+  const CanonSum base = sum(n.args[0]);
+  if (base.size() != 1 && (times < 1 || times > 4)) return std::nullopt;
   const CanonSum unit = times < 0 ? reciprocal(n.args[0]) : base;
-  for (int64_t k = 0; k < std::abs(times); ++k) result = merge(result, unit[0]);
-  return CanonSum{result};
+  std::optional<CanonSum> result = number(1);
+  for (int64_t k = 0; result && k < std::abs(times); ++k) result = multiplied(*result, unit);
+  return result;
 }
 
 CanonSum Canon::compute(ExprId e) {
@@ -160,7 +160,7 @@ CanonSum Canon::compute(ExprId e) {
     case Op::rsqrt:
       return sum(pool_.make(Op::recip, pool_.make(Op::sqrt, n.args[0])));
     case Op::pow:
-      if (const auto power = monomial_power(n)) return *power;
+      if (const auto power = literal_power(n)) return *power;
       break;
     case Op::cast:
       if (n.kind == Kind::real) return sum(n.args[0]);

@@ -44,7 +44,7 @@ class Canon {
   CanonSum reciprocal(ExprId a);
   CanonSum exponential(const CanonSum& argument);
   CanonSum selection(const ExprNode& n);
-  std::optional<CanonSum> monomial_power(const ExprNode& n);
+  std::optional<CanonSum> literal_power(const ExprNode& n);
   CanonTerm merge(const CanonTerm& a, const CanonTerm& b);
 
   ExprPool& pool_;

@@ -50,6 +50,13 @@ Value Value::to(Kind k) const {
   return boolean(as_bool());
 }
 
+int64_t Value::as_integer() const {
+  if (kind != Kind::real) return i;
+  if (std::isnan(r)) return 0;
+  if (r >= 0x1p63) return std::numeric_limits<int64_t>::max();
+  return r < -0x1p63 ? std::numeric_limits<int64_t>::min() : static_cast<int64_t>(r);
+}
+
 bool same_bits(const Value& a, const Value& b) {
   if (a.kind != b.kind) return false;
   return a.kind == Kind::real ? canonical_bits(a.r) == canonical_bits(b.r) : a.i == b.i;

@@ -63,7 +63,7 @@ struct Value {
   static Value integer(int64_t x) { return {Kind::integer, 0, x}; }
   static Value boolean(bool x) { return {Kind::boolean, 0, x}; }
   double as_real() const { return kind == Kind::real ? r : static_cast<double>(i); }
-  int64_t as_integer() const { return kind == Kind::real ? static_cast<int64_t>(r) : i; }
+  int64_t as_integer() const;  // reals truncate and saturate; NaN gives 0
   bool as_bool() const { return kind == Kind::real ? r != 0 : i != 0; }
   Value to(Kind k) const;
   friend bool same_bits(const Value& a, const Value& b);

@@ -9,6 +9,7 @@
 #include "front/parser.h"
 #include "ir/monoids.h"
 #include "ir/print.h"
+#include "ir/widths.h"
 
 namespace tang {
 
@@ -41,6 +42,7 @@ Graph Elaborator::run() {
   collect_names();
   for (const ast::Statement& s : module_.statements) statement(s);
   finish_outputs();
+  mark_wide(g_);
   return std::move(g_);
 }
 
@@ -361,7 +363,7 @@ bool Elaborator::grad_seed(const ast::Grad::Seed& seed, Gradient& gradient) {
   for (const Poly& p : t.shape) d.axes.push_back(print_poly(g_, p));
   d.kind = t.kind;
   d.format = t.storage();
-  d.role = Role::input;
+  d.role = Role::cotangent;
   d.where = source_.location(seed.cotangent.span);
   TensorId id = g_.add_tensor(std::move(d));
   declare_value(seed.cotangent, Symbol::What::tensor, index(id));

@@ -83,7 +83,8 @@ class Binder {
     if (first.empty()) {
       if (value < 0)
         report("E0409", fmt::format("param `{}` is {} by {}, and a size is at least 0", p.name,
-                                    value, source));
+                                    value, source),
+               fmt::format("give `{}` a size of 0 or more", p.name));
       p.bound = value;
       first = std::move(source);
     } else if (p.bound != value) {
@@ -184,8 +185,10 @@ class Binder {
              "use smaller sizes")
           .exit = Exit::out_of_memory;
     } else if (*value < 0) {
-      report("E0409", fmt::format("{} is {} = {} at {}, and an extent is at least 0", what,
-                                  print_poly(g, p), *value, values_text(p)));
+      report("E0409",
+             fmt::format("{} is {} = {} at {}, and an extent is at least 0", what, print_poly(g, p),
+                         *value, values_text(p)),
+             "use larger sizes");
     }
   }
 

@@ -8,6 +8,7 @@
 #include "ir/monoids.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "ir/widths.h"
 
 namespace tang {
 
@@ -309,7 +310,7 @@ MonoidRef Builder::monoid(MonoidSpec spec) {
   const bool taken = std::any_of(impl_->specs.begin(), impl_->specs.end(),
                                  [&](const MonoidSpec& s) { return s.name == spec.name; });
   if (is_builtin_monoid(spec.name) || function_named(spec.name))
-    impl_->fail("E0210", fmt::format("`{}` is a built-in operation", spec.name));
+    impl_->fail("E0214", fmt::format("`{}` is a built-in operation", spec.name));
   else if (taken)
     impl_->fail("E0202", fmt::format("operation `{}` is defined twice", spec.name));
   if (!spec.combine) {
@@ -401,7 +402,7 @@ std::vector<TensorRef> Builder::grad(const std::vector<Seed>& seeds,
       d.shape = g[s.of.id()].shape;
       for (const Poly& p : d.shape) d.axes.push_back(print_poly(g, p));
       d.format = g[s.of.id()].storage();
-      d.role = Role::input;
+      d.role = Role::cotangent;
       cotangent = g.add_tensor(std::move(d));
     }
     n.gradient->seeds.push_back({s.of.id(), cotangent});
@@ -435,6 +436,7 @@ Result<Graph> Builder::build() const {
         if (readers[index(t.tensor)].empty() && !g.is_output(t.tensor))
           g.outputs.push_back({t.tensor, TensorId::none});
   if (g.outputs.empty()) return error("E0208", "the program has no output", "call output(t)");
+  mark_wide(g);
   if (Diagnostics found = verify(g); !found.empty()) return tl::unexpected(found[0]);
   return g;
 }

@@ -214,7 +214,7 @@ std::set<DimId> used_dims(const Graph& g, const std::vector<NodeId>& order) {
 std::string print_params(const Graph& g) {
   std::vector<std::string> parts;
   for (const Param& p : g.params)
-    parts.push_back(p.name + (p.value == ExprId::none ? "" : " = " + print_expr(g, p.value)));
+    parts.push_back(p.name + (p.value == ExprId::none ? "" : " = " + print_extent(g, p.value)));
   return parts.empty() ? "" : "param " + join(parts) + "\n";
 }
 
@@ -285,7 +285,9 @@ std::string print(const Graph& g) {
   for (NodeId id : order)
     for (const Fold& f : g[id].folds)
       if (!g[f.monoid].builtin) monoids.insert(f.monoid);
-  for (MonoidId m : monoids) s += print_monoid(g, g[m]);
+  std::set<std::string> defined;  // one monoid used with several kinds is one definition
+  for (MonoidId m : monoids)
+    if (defined.insert(g[m].name).second) s += print_monoid(g, g[m]);
   for (NodeId id : order) {
     s += print_node(g, id) + "\n";
     for (const Target& t : g[id].targets)

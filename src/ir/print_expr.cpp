@@ -78,6 +78,15 @@ std::string print_form(const Graph& g, const Form& f, bool spaced) {
   return out;
 }
 
+namespace {
+
+// A monoid's identity as the fill of a tensor of another kind; the least bool is false.
+Value usual_fill(const Value& identity, Kind kind) {
+  return kind == Kind::boolean ? Value::boolean(identity.as_real() > 0) : identity.to(kind);
+}
+
+}  // namespace
+
 std::string ExprPrinter::read(const Leaf& leaf) const {
   const Tensor& t = g_[leaf.tensor];
   std::string s = t.name;
@@ -90,7 +99,8 @@ std::string ExprPrinter::read(const Leaf& leaf) const {
   }
   if (leaf.guarded || gathers) {
     const Value fill = leaf.fill();
-    const bool usual = context_.fill && same_bits(context_.fill->to(t.kind), fill.to(t.kind));
+    const bool usual =
+        context_.fill && same_bits(usual_fill(*context_.fill, t.kind), fill.to(t.kind));
     if (!usual) s += "; " + print_value(fill.to(t.kind), t.kind != Kind::real);
   }
   return s + "]";
@@ -198,6 +208,9 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell(ExprId e) const {
       return {std::string(name(n.format)) + "(" + text(n.args[0]) + ")", Level::atom};
     case Op::neg:
       return {"-" + operand(n, 0, Level::unary), Level::unary};
+    case Op::div:
+      if (!context_.extent) break;
+      return {text(n.args[0], Level::term) + " / " + text(n.args[1], Level::unary), Level::term};
     case Op::logical_not: {
       const ExprNode& inner = g_.pool[n.args[0]];
       if (inner.op != Op::eq) return {"not " + text(n.args[0], Level::inv), Level::inv};
@@ -249,6 +262,10 @@ int ExprPrinter::compare(ExprId a, ExprId b) const {
   }
   compared_[key] = result;
   return result;
+}
+
+std::string print_extent(const Graph& g, ExprId e) {
+  return ExprPrinter(g, {{}, Value::real(0), true}).text(e);
 }
 
 std::string print_expr(const Graph& g, ExprId e) { return ExprPrinter(g, {}).text(e); }

@@ -12,7 +12,11 @@ namespace tang {
 struct PrintContext {
   std::vector<std::string> states;
   std::optional<Value> fill = Value::real(0);
+  bool extent = false;  // floor division prints as `/`
 };
+
+// The value of a param, where `/` is floor division.
+std::string print_extent(const Graph& g, ExprId e);
 
 class ExprPrinter {
  public:

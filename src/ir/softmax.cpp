@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/expand.h"
+#include "ir/guards.h"
 #include "ir/monoids.h"
 
 namespace tang {
@@ -18,17 +19,54 @@ bool is_state(const Graph& g, ExprId e, uint32_t number) {
          g.leaf(n.variable()).number == number;
 }
 
-// The score of `max` in the reader's coordinates: points become `at`, J becomes `over`.
-ExprId score_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
-                const std::vector<DimId>& over) {
-  const ExprId moved = substitute_dims(g, max.score, [&](DimId d) -> std::optional<Form> {
+// The coordinates of `max` as the reader's: points become `at`, J becomes `over`.
+DimMap to_reader(const MaxFold& max, const std::vector<Form>& at, const std::vector<DimId>& over) {
+  return [&](DimId d) -> std::optional<Form> {
     for (size_t k = 0; k < max.over.size(); ++k)
       if (max.over[k] == d) return Form::coordinate(over[k]);
     for (size_t k = 0; k < max.points.size(); ++k)
       if (max.points[k] == d) return at[k];
     return std::nullopt;
-  });
-  return expand_maps(g, moved);
+  };
+}
+
+ExprId score_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
+                const std::vector<DimId>& over) {
+  return expand_maps(g, substitute_dims(g, max.score, to_reader(max, at, over)));
+}
+
+std::vector<Guard> guards_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
+                             const std::vector<DimId>& over) {
+  std::vector<Guard> result;
+  for (const Guard& guard : max.guards) {
+    result.push_back(substitute_dims(g, guard, to_reader(max, at, over)));
+    if (guard.what == Guard::What::data)
+      result.back().condition = expand_maps(g, result.back().condition);
+  }
+  return result;
+}
+
+// e where the guards hold: selects on conditions that they imply take their arm.
+ExprId where_guards_hold(Graph& g, ExprId e, const std::vector<Guard>& guards) {
+  const auto holds = [&](ExprId condition) {
+    const std::vector<Guard> all = guards_from(g, condition);
+    return std::all_of(all.begin(), all.end(), [&](const Guard& x) {
+      return std::find(guards.begin(), guards.end(), x) != guards.end();
+    });
+  };
+  std::unordered_map<ExprId, ExprId> image;
+  for (ExprId id : g.pool.reachable(e)) {
+    ExprNode n = g.pool[id];
+    const ExprNode old = n;
+    for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
+    image[id] = n == old ? id : g.rebuild(n);
+    if (old.op != Op::select) continue;
+    if (holds(old.args[0]))
+      image[id] = n.args[1];
+    else if (holds(g.make(Op::logical_not, old.args[0])))
+      image[id] = n.args[2];
+  }
+  return image.at(e);
 }
 
 // Ways to send J to distinct coordinates of the reader of equal extent that M's read does not
@@ -82,7 +120,7 @@ void add_online_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>&
     if (!is_state(g, value, 0) || !(scale > 0)) continue;
     const ExprId score = n.folds[0].args[0];
     result.push_back({id, t.tensor, t.points, n.reduce,
-                      scale == 1 ? score : g.make(Op::mul, score, g.pool.real(scale))});
+                      scale == 1 ? score : g.make(Op::mul, score, g.pool.real(scale)), n.guards});
   }
 }
 
@@ -96,7 +134,8 @@ std::vector<MaxFold> max_folds(Graph& g, bool online) {
     if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
     if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
     if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
-    result.push_back({id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0]});
+    result.push_back({id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0],
+                      n.guards});
   }
   return result;
 }
@@ -126,7 +165,7 @@ std::string why_not_alone(const Graph& g, const std::vector<MaxFold>& maxima,
 
 std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
                                    ExprId exponent, const std::vector<DimId>& candidates,
-                                   std::string* reason) {
+                                   std::string* reason, bool within_guards) {
   const CanonSum theta = canon.sum(exponent);
   for (const CanonTerm& term : theta) {
     if (!(term.coeff < 0)) continue;
@@ -142,7 +181,11 @@ std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<Max
       const CanonSum rest = Canon::added(theta, {{term.factors, scale}});
       for (const auto& over : pairings(g, max, leaf.forms, candidates)) {
         const ExprId score = score_at(g, max, leaf.forms, over);
-        if (almost_equal(rest, Canon::scaled(canon.sum(score), scale)))
+        const CanonSum wanted = Canon::scaled(canon.sum(score), scale);
+        if (almost_equal(rest, wanted)) return Weight{scale, max, atom, leaf.forms, over};
+        if (!within_guards || max.guards.empty()) continue;
+        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, over));
+        if (almost_equal(Canon::added(canon.sum(there), {{term.factors, scale}}), wanted))
           return Weight{scale, max, atom, leaf.forms, over};
       }
       if (reason) *reason = "`" + g[max.tensor].name + "` is not the max of the same scores";
@@ -205,7 +248,9 @@ class Reader {
       return false;
     const ExprId factor = s[0].factors[0].first;
     if (g.pool[factor].op != Op::exp) return false;
-    return match_weight(g, canon_, maxima_, g.pool[factor].args[0], n.reduce).has_value();
+    // As it stands if possible: canonical conditions no longer split into guards.
+    const ExprId exponent = g.pool[g.pool[e].op == Op::exp ? e : factor].args[0];
+    return match_weight(g, canon_, maxima_, exponent, n.reduce, nullptr, true).has_value();
   }
 
   ExprId read(ExprId e) {
@@ -226,7 +271,7 @@ class Reader {
       image[id] = n.arity() == 0 ? id : g.rebuild(n);
       if (g.pool[id].op != Op::exp) continue;
       const ExprId theta = expand_maps(g, g.pool[id].args[0]);
-      const auto w = match_weight(g, canon_, maxima_, theta, coordinates_);
+      const auto w = match_weight(g, canon_, maxima_, theta, coordinates_, nullptr, true);
       if (w) image[id] = safe_exponential(g.pool[id].args[0], theta, w->max_read);
     }
     return image.at(e);

@@ -17,6 +17,7 @@ struct MaxFold {
   std::vector<DimId> points;
   std::vector<DimId> over;
   ExprId score = ExprId::none;  // the argument of the fold
+  std::vector<Guard> guards;    // of the fold's terms
 };
 
 // Live nodes that are one real max fold whose only target is the fold's value. With `online`, also
@@ -32,10 +33,11 @@ struct Weight {
 };
 
 // Matches the argument θ of an exponential. `candidates` are the coordinates of the reader.
-// `reason` (may be null) receives why a near miss is none.
+// `reason` (may be null) receives why a near miss is none. With `within_guards`, x need be the score
+// only where the conditions of the max hold: a mask of x may have become a condition of the max.
 std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
                                    ExprId exponent, const std::vector<DimId>& candidates,
-                                   std::string* reason = nullptr);
+                                   std::string* reason = nullptr, bool within_guards = false);
 
 // The softmax reading: returns the graph with every weight exp(κ(x - M)) read as exp(κ(x - M°)),
 // M° = M where M > -inf and 0 elsewhere, and with 1/L, y/L for L a sum of such weights over the

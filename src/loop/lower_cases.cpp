@@ -59,6 +59,7 @@ void KernelLowering::split_cases(FoldNest& f) {
     if (n.op != tang::Op::max || n.kind != tang::Kind::real) continue;
     const ExprId state = n.args[0], x = n.args[1];
     if (!is_left(g, state) || reads_state(g, x)) continue;
+    if (!f.parts[g.leaf_of(state).number - f.base].inner.empty()) continue;  // a max for each point
     std::vector<ExprId> simpler;
     for (ExprId e : steps) simpler.push_back(unchanged(g, e, id, state));
     if (total_cost(g, steps) - total_cost(g, simpler) < worthwhile) continue;

@@ -292,6 +292,10 @@ void KernelLowering::steps(FoldNest& f, bool unchanged) {
     all.clear();
     for (const FoldNest::Part& p : f.parts) all.push_back(p.step);
   }
+  // What varies along inner points belongs to their loops.
+  for (const FoldNest::Part& p : f.parts)
+    for (size_t k = 0; k < p.inner.size(); ++k)
+      x.level_of[p.inner[k]] = bottom + 2 + static_cast<int>(k);
   Region whole = unchanged ? x.region(all, bottom, bottom + 1) : f.steps;
   x.prepare(whole, bottom + 1);
   std::vector<std::pair<std::vector<DimId>, std::vector<size_t>>> groups;

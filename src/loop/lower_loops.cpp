@@ -1,4 +1,4 @@
-// Loop bounds and conditions of a kernel's guards, and the loops over inner points.
+// Loop bounds and conditions of a kernel's guards, the loops over inner points, and lanes.
 #include <algorithm>
 
 #include "ir/guards.h"

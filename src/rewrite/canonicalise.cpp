@@ -58,7 +58,7 @@ class Positional {
   std::map<std::pair<size_t, Poly>, DimId> dims_;
 };
 
-bool mergeable(const Graph& g, const Node& n) {
+bool mergeable(const Node& n) {
   return n.alive && !n.scan && !n.gradient && n.targets.size() == 1 &&
          n.targets[0].points.size() == n.points.size() &&
          std::none_of(n.folds.begin(), n.folds.end(), [](const Fold& f) { return f.entry; });
@@ -91,7 +91,7 @@ bool merge_equal(Rewriting& rw) {
         leaf.tensor = same.at(leaf.tensor);
         return g.variable(leaf);
       });
-    if (!mergeable(g, g[id])) continue;
+    if (!mergeable(g[id])) continue;
     const auto [it, fresh] = seen.try_emplace(positional.key(g[id]), id);
     if (fresh) continue;
     if (g.is_output(g[id].targets[0].tensor)) {

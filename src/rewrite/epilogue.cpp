@@ -49,6 +49,7 @@ class Epilogue {
       for (size_t k = 0; k < leaf.forms.size(); ++k) {
         const auto d = leaf.forms[k].as_pick();
         if (!d || !contains(m.points, *d)) return false;
+        if (g.extent(*d) != g.extent(t->points[k])) return false;
         const auto at = std::find(from_.begin(), from_.end(), *d);
         if (at == from_.end())
           from_.push_back(*d), to_.push_back(t->points[k]);
@@ -79,6 +80,8 @@ class Epilogue {
         for (const Form::Gather& x : f.gathers)
           if (target_read(fold, g.leaf(x.leaf))) return "`" + name + "` is used as an index";
     if (!align(fold)) return "`" + name + "` is not read point for point";
+    if (reorders(fold) && !read_here_alone(fold))
+      return "its axes are in another order than those of `" + name + "`, which is read elsewhere";
     std::set<TensorId> own;
     for (const Target& t : g[fold].targets) own.insert(t.tensor);
     std::vector<TensorId> others;
@@ -88,10 +91,42 @@ class Epilogue {
     return std::nullopt;
   }
 
+  // The map's axes as the fold's points.
+  std::vector<DimId> moved(const std::vector<DimId>& points) const {
+    const DimMap map = renaming(from_, to_);
+    std::vector<DimId> result;
+    for (DimId d : points) result.push_back(*map(d)->as_pick());
+    return result;
+  }
+
+  bool reorders(NodeId fold) const {
+    const std::vector<DimId>& order = g[fold].points;
+    for (const Target& t : g[map_].targets) {
+      auto next = order.begin();
+      for (DimId d : moved(t.points)) {
+        next = std::find(next, order.end(), d);
+        if (next == order.end()) return true;
+        ++next;
+      }
+    }
+    return false;
+  }
+
+  // True if the fold's points may be declared anew in the map's order.
+  bool read_here_alone(NodeId fold) const {
+    const auto readers = g.readers();
+    return g[map_].points.size() == g[fold].points.size() &&
+           std::all_of(g[fold].targets.begin(), g[fold].targets.end(), [&](const Target& t) {
+             return !g.is_output(t.tensor) &&
+                    readers[index(t.tensor)] == std::vector<NodeId>{map_};
+           });
+  }
+
   void apply(NodeId fold) {
     const auto before = rw.texts({fold, map_});
     const DimMap map = renaming(from_, to_);
     Node n = g[fold];
+    if (reorders(fold)) n.points = moved(g[map_].points);
     const std::vector<Target> known = n.targets;
     for (const Target& t : Node(g[map_]).targets) {
       Target moved = t;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/softmax.h"
 #include "rewrite/edit.h"
 
 namespace tang {
@@ -82,11 +83,29 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
   return rest;
 }
 
+// A weight over equal scores is free of the coordinates that it is normalised over; outside of its
+// sum nothing would say that the sum is one of weights (algebra.md 11.1).
+bool holds_weight(Rewriting& rw, const std::vector<ExprId>& factors,
+                  const std::vector<DimId>& reduce) {
+  Graph& g = rw.g;
+  const auto is_exp = [&](ExprId e) { return g.pool[e].op == Op::exp; };
+  if (std::none_of(factors.begin(), factors.end(), is_exp)) return false;
+  const std::vector<MaxFold> maxima = max_folds(g);
+  return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
+    return is_exp(e) &&
+           match_weight(g, rw.canon, maxima, g.pool[e].args[0], reduce, nullptr, true).has_value();
+  });
+}
+
 bool hoist_from(Rewriting& rw, NodeId id) {
   Graph& g = rw.g;
   const Node old = g[id];
   Factors found;
   const ExprId rest = split(rw, old.folds[0].args[0], old.reduce, found);
+  if (holds_weight(rw, found.multiply, old.reduce)) {
+    rw.missed("hoist_invariant_factors", id, "a factor is a softmax weight");
+    return false;
+  }
   std::erase_if(found.multiply, [&](ExprId e) { return g.pool.is_number(e, 1); });
   if (found.multiply.empty() && found.divide.empty()) {
     if (!found.kept.empty()) rw.missed("hoist_invariant_factors", id, found.kept);

@@ -214,15 +214,19 @@ class Stabilization {
     for (const WeightedSum& s : sums_) touched.push_back(s.node);
     const auto before = rw.texts(touched);
     const std::string summary = join_names(g, touched);
-    bool first = true;
+    // With κ other than 1 the running max is that of κ·x, and M = m/κ would be rounded: a weight
+    // that is left, exp(κ(x - M)), needs the max of x itself (dead otherwise).
+    bool kept = false;
     std::vector<NodeId> made;
     while (!sums_.empty()) {
-      made.push_back(fuse_class(take_class(), first));
-      first = false;
+      const std::vector<WeightedSum> group = take_class();
+      const bool keeps_max = !kept && group[0].weight.scale == 1;
+      made.push_back(fuse_class(group, keeps_max));
+      kept = kept || keeps_max;
     }
-    g[max_.node].alive = false;
     for (NodeId id : touched)
-      if (std::find(made.begin(), made.end(), id) == made.end()) g[id].alive = false;
+      if (std::find(made.begin(), made.end(), id) == made.end() && (kept || id != max_.node))
+        g[id].alive = false;
     for (NodeId id : made) make_quotients_safe(id);
     remove_dead(g);
     rw.fired("stabilize_softmax", "os_two_pass, os_masked", summary, before, made);
@@ -301,12 +305,7 @@ class Stabilization {
   std::vector<Target> targets(const std::vector<WeightedSum>& group, const WeightedSum& lead,
                               const std::vector<uint32_t>& state_of, bool keeps_max) {
     std::vector<Target> result;
-    if (keeps_max) {
-      Target t{max_.tensor, lead.max_points, g.state(0, Kind::real)};
-      if (lead.weight.scale != 1)
-        t.value = g.make(Op::mul, t.value, g.pool.real(1 / lead.weight.scale));
-      result.push_back(t);
-    }
+    if (keeps_max) result.push_back({max_.tensor, lead.max_points, g.state(0, Kind::real)});
     const uint32_t own = g.pool[g.state(0, Kind::real)].variable();
     for (size_t k = 0; k < group.size(); ++k) {
       const DimMap map = to_lead(group[k], lead);

@@ -47,16 +47,19 @@ class Substitution {
       coordinates.insert(coordinates.end(), n.reduce.begin(), n.reduce.end());
       std::vector<ExprId> exprs;
       for_each_expr(n, [&](ExprId e) { exprs.push_back(e); });
-      for (ExprId e : exprs) mark_weights(maxima, e, coordinates);
+      for (ExprId e : exprs) mark_weights(id, maxima, e, coordinates);
     }
   }
 
-  void mark_weights(const std::vector<MaxFold>& maxima, ExprId e, const std::vector<DimId>& at) {
+  void mark_weights(NodeId reader, const std::vector<MaxFold>& maxima, ExprId e,
+                    const std::vector<DimId>& at) {
     const ExprId seen = expand_maps(g, e);
     for (ExprId id : g.pool.reachable(seen)) {
       if (g.pool[id].op != Op::exp) continue;
-      const auto w = match_weight(g, rw.canon, maxima, g.pool[id].args[0], at);
+      const auto w = match_weight(g, rw.canon, maxima, g.pool[id].args[0], at, nullptr, true);
       if (!w) continue;
+      for (const Target& t : g[reader].targets)
+        if (g[reader].is_map()) weights_.insert(t.tensor);
       mark_maps(tensors_in(g, e));
       mark_maps(tensors_in(g, w->max.score));
     }
@@ -116,12 +119,26 @@ class Substitution {
       const Leaf leaf = g.leaf(l);
       if (leaf.what == Leaf::What::read && leaf.tensor == t && !map_body_at(g, t, leaf.forms))
         return "an index would be gathered through a gather in `" + rw.name(c) + "`";
+      if (leaf.what == Leaf::What::read && leaf.tensor == t && weights_.contains(t) &&
+          !is_whole_view(leaf))
+        return "it is a softmax weight, and `" + rw.name(c) + "` reads it elsewhere in its row";
     }
     for (const Guard& guard : g[c].guards)
       for (const Form::Gather& x : guard.form.gathers)
         if (g.leaf(x.leaf).tensor == t)
           return "a condition of `" + rw.name(c) + "` gathers through it";
     return std::nullopt;
+  }
+
+  // A weight is known by the coordinates that its maximum runs over, so they stay coordinates.
+  bool is_whole_view(const Leaf& read) const {
+    std::vector<DimId> seen;
+    for (size_t axis = 0; axis < read.forms.size(); ++axis) {
+      const auto d = read.forms[axis].as_pick();
+      if (!d || contains(seen, *d) || g.extent(*d) != g[read.tensor].shape[axis]) return false;
+      seen.push_back(*d);
+    }
+    return true;
   }
 
   // rho: evaluations of the body after, over before; rho_s the same after staging in tiles.
@@ -211,18 +228,34 @@ class Substitution {
     return g.make(Op::select, condition_of(g, bounds), inside, otherwise);
   }
 
-  // Every read of the body guarded, with this fill.
+  // Every read of the body guarded, with this fill; the indices it gathers through with 0.
   ExprId with_fill(ExprId body, const Value& fill, bool guarded) {
     return substitute_leaves(g, body, [&](LeafId l) -> std::optional<ExprId> {
       Leaf leaf = g.leaf(l);
-      if (leaf.what != Leaf::What::read || leaf.guarded) return std::nullopt;
+      if (leaf.what != Leaf::What::read) return std::nullopt;
+      const bool indices = guard_indices(leaf);
       const std::vector<Guard> bounds = inside_bounds(g, leaf.tensor, leaf.forms);
-      if (bounds.empty()) return std::nullopt;
+      if (leaf.guarded || bounds.empty())
+        return indices ? std::optional(g.variable(leaf)) : std::nullopt;
       leaf.guarded = guarded || std::all_of(leaf.forms.begin(), leaf.forms.end(),
                                             [](const Form& f) { return f.is_affine(); });
       leaf.set_fill(fill.to(leaf.kind));
       return g.variable(leaf);
     });
+  }
+
+  // Guards the index reads of a gather that may leave their tensors; true if there were any.
+  bool guard_indices(Leaf& leaf) {
+    bool changed = false;
+    for (Form& f : leaf.forms)
+      for (Form::Gather& x : f.gathers) {
+        Leaf position = g.leaf(x.leaf);
+        if (position.guarded || inside_bounds(g, position.tensor, position.forms).empty()) continue;
+        position.guarded = true;
+        x.leaf = g.intern(position);
+        changed = true;
+      }
+    return changed;
   }
 
   // When the body reads one tensor with exactly T's bounds and turns the fill into the fill.
@@ -243,6 +276,7 @@ class Substitution {
   Rewriting& rw;
   Graph& g;
   std::set<TensorId> softmax_maps_;
+  std::set<TensorId> weights_;  // maps that hold a weight
   std::vector<std::vector<NodeId>> readers_;
 };
 

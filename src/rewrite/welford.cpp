@@ -60,9 +60,10 @@ class Welford {
 
   // (x - c·S·…)^2 for some reciprocal count: linear in S with the square of x present.
   bool is_squared_deviation(ExprId argument) {
-    const CanonSum square = *rw.canon.multiplied(rw.canon.sum(x_), rw.canon.sum(x_));
+    const auto square = rw.canon.multiplied(rw.canon.sum(x_), rw.canon.sum(x_));
+    if (!square) return false;  // too long
     const CanonSum whole = rw.canon.sum(argument);
-    for (const CanonTerm& t : square)
+    for (const CanonTerm& t : *square)
       if (std::none_of(whole.begin(), whole.end(), [&](const CanonTerm& w) {
             return w.factors == t.factors && w.coeff == t.coeff;
           }))
@@ -157,8 +158,11 @@ class Welford {
       image[id] = n == old ? id : g.rebuild(n);
       if (old.op != Op::mul && old.op != Op::quot) continue;
       for (ExprId operand : old.operands()) {
-        if (g.pool[operand].op != Op::var || g.leaf_of(operand).tensor != sum) continue;
-        const std::vector<Form> at = g.leaf_of(operand).forms;
+        if (g.pool[operand].op != Op::var) continue;
+        // A fill of the sum is not a fill of the mean.
+        const Leaf& read = g.leaf_of(operand);
+        if (read.tensor != sum || read.guarded || read.fill_bits != 0) continue;
+        const std::vector<Form> at = read.forms;
         const ExprId expected = g.make(Op::quot, operand, count_at(at));
         if (almost_equal(rw.canon.sum(expected), rw.canon.sum(id))) image[id] = g.read(mean, at);
       }

@@ -12,6 +12,14 @@ bool before(const Poly::Term& a, const Poly::Term& b) {
   return a.params < b.params;
 }
 
+// Coefficients wrap, as the language's integers do; sizes are checked where they are evaluated.
+int64_t wrapped_sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapped_product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 }  // namespace
 
 Poly::Poly(int64_t c) {
@@ -29,7 +37,7 @@ void Poly::normalise() {
   std::vector<Term> merged;
   for (Term& t : terms_) {
     if (!merged.empty() && merged.back().params == t.params)
-      merged.back().coeff += t.coeff;
+      merged.back().coeff = wrapped_sum(merged.back().coeff, t.coeff);
     else
       merged.push_back(std::move(t));
   }
@@ -50,7 +58,7 @@ Poly operator*(const Poly& a, const Poly& b) {
   Poly r;
   for (const Poly::Term& x : a.terms_)
     for (const Poly::Term& y : b.terms_) {
-      Poly::Term t{x.params, x.coeff * y.coeff};
+      Poly::Term t{x.params, wrapped_product(x.coeff, y.coeff)};
       t.params.insert(t.params.end(), y.params.begin(), y.params.end());
       std::sort(t.params.begin(), t.params.end());
       r.terms_.push_back(std::move(t));
@@ -99,7 +107,7 @@ Poly Poly::bind(const std::function<std::optional<int64_t>(ParamId)>& value) con
     Term bound{{}, t.coeff};
     for (ParamId p : t.params) {
       if (const auto v = value(p))
-        bound.coeff *= *v;
+        bound.coeff = wrapped_product(bound.coeff, *v);
       else
         bound.params.push_back(p);
     }

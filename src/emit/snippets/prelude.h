@@ -4,6 +4,7 @@
 #pragma STDC FP_CONTRACT OFF
 #define TANG_VECTOR _Pragma("clang loop vectorize(assume_safety)")
 #define TANG_UNROLL _Pragma("clang loop unroll(full)")
+#define TANG_ROLLED
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off", "no-trapping-math", "no-math-errno")
 // gcc 12 folds double -> float -> double to nothing when it vectorises straight-line code.
@@ -12,10 +13,12 @@
 #endif
 #define TANG_VECTOR _Pragma("GCC ivdep")
 #define TANG_UNROLL _Pragma("GCC unroll 16")
+#define TANG_ROLLED _Pragma("GCC unroll 1")
 #else
 #pragma STDC FP_CONTRACT OFF
 #define TANG_VECTOR
 #define TANG_UNROLL
+#define TANG_ROLLED
 #endif
 
 #include <math.h>

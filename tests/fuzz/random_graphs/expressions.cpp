@@ -115,12 +115,12 @@ std::string Generator::exact_read(Kind kind, const Dims& scope) {
 }
 
 Real Generator::leaf(const Dims& scope, Fill fill) {
-  static const std::vector<std::string> constants = {"0.5", "2", "-1.25", "0.1", "1", "3"};
+  static const std::vector<std::string> constants = {"0.5", "2.0", "-1.25", "0.1", "1.0", "3.0"};
   const int kind = choice_.below(100);
   if (kind < 8) return {choice_.of(constants), 3};
   if (kind < 14 && !scope.empty()) return {fmt::format("0.25 * {}", name(choice_.of(scope))), 2};
-  if (kind < 16 && !scope.empty()) return {fmt::format("size({})", name(choice_.of(scope))), 7};
-  if (kind < 20) return {integer(1, scope), 20};
+  if (kind < 16 && !scope.empty()) return {fmt::format("0.5 * size({})", name(choice_.of(scope))), 4};
+  if (kind < 20) return {fmt::format("0.25 * ({})", integer(1, scope)), 5};
   std::vector<const TensorInfo*> reals;
   for (const TensorInfo& t : tensors_)
     if (t.kind == Kind::real) reals.push_back(&t);

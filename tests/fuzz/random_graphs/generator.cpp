@@ -225,8 +225,11 @@ void Generator::exact_reduction() {
                           condition(1, scope)));
   } else if (kind < 5) {
     t.kind = Kind::integer;
-    define(t, fmt::format("{}[{}]({})", choice_.of(integers), binder, integer(1, scope)),
-           storage(t.kind));
+    const std::string monoid = choice_.of(integers);
+    // Without terms an extreme is the end of i64, and an i32 buffer holds less.
+    const bool total = binder == names(reduce) && size(reduce) > 0;
+    t.exact = total || (monoid != "max" && monoid != "min");
+    define(t, fmt::format("{}[{}]({})", monoid, binder, integer(1, scope)), storage(t.kind));
   } else if (kind < 6) {
     t.kind = Kind::integer;
     define(t, fmt::format("sum[{}]({})", binder, condition(1, scope)));
@@ -278,7 +281,7 @@ void Generator::states() {
       define(t, fmt::format("affine[{}](sigmoid({}), {})", binder, y.text, x.text));
       break;
     default:
-      define(t, fmt::format("longest[{}]({}).best", binder, exact_read(Kind::boolean, scope)));
+      define(t, fmt::format("0.5 * longest[{}]({}).best", binder, exact_read(Kind::boolean, scope)));
       t.kind = Kind::real;
       break;
   }

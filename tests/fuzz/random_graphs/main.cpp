@@ -26,7 +26,7 @@ struct Options {
 };
 
 constexpr size_t batch_size = 10;  // programs in a translation unit
-constexpr int shrink_trials = 150;
+constexpr int shrink_trials = 250;
 constexpr size_t most_shrunk = 5;
 
 struct Result {

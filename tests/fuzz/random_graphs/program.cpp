@@ -39,12 +39,13 @@ bool drop(Program& program, std::vector<T> Program::*list, size_t least, int& tr
 
 Program shrink(Program program, const std::function<bool(const Program&)>& fails, int trials) {
   bool changed = true;
+  drop(program, &Program::operations, 0, trials, fails);
   while (changed && trials > 0) {
     changed = drop(program, &Program::outputs, 1, trials, fails);
     changed |= drop(program, &Program::definitions, 1, trials, fails);
   }
-  drop(program, &Program::inputs, 0, trials, fails);
   drop(program, &Program::operations, 0, trials, fails);
+  drop(program, &Program::inputs, 0, trials, fails);
   drop(program, &Program::dims, 0, trials, fails);
   return program;
 }

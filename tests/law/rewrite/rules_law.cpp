@@ -19,7 +19,7 @@
 namespace tang {
 namespace {
 
-struct Run {
+struct Outcome {
   double error = 0;  // the worst output, naive against derived
   std::map<std::string, int> fired;
   std::string derived;
@@ -55,8 +55,8 @@ std::map<std::string, Values> outputs_of(const Graph& g, const std::map<TensorId
   return out;
 }
 
-Run run(const std::string& text, uint64_t seed, const GivenInputs& given = {}) {
-  Run r;
+Outcome run_both(const std::string& text, uint64_t seed, const GivenInputs& given = {}) {
+  Outcome r;
   const auto g = parse(text);
   if (!g) {
     ADD_FAILURE() << g.error()[0].message << "\n" << text;
@@ -84,7 +84,7 @@ std::string dims(int i, int j, int e) {
   return fmt::format("dim i = {}, j = {}, e = {}\n", i, j, e);
 }
 
-void expect(const Run& r, const std::string& rule, double tolerance = 1e-12) {
+void expect(const Outcome& r, const std::string& rule, double tolerance = 1e-12) {
   RC_LOG() << r.derived;
   RC_ASSERT(r.fired.count(rule) > 0 || rule.empty());
   RC_ASSERT(r.error <= tolerance);
@@ -94,7 +94,7 @@ RC_GTEST_PROP(rewrite, canonicalise_merges_equal_definitions, ()) {
   const int i = between(1, 6), j = between(1, 6);
   const std::string body =
       one_of({"sum[j](x[i, j])", "max[j](x[i, j] * 2)", "sum[j](exp(x[i, j]))"});
-  expect(run(dims(i, j, 1) + "input x[i, j] : f32\na[i] = " + body + "\nb[i] = " + body +
+  expect(run_both(dims(i, j, 1) + "input x[i, j] : f32\na[i] = " + body + "\nb[i] = " + body +
                  "\ny[i] = a[i] + 3 * b[i]\noutput y\n",
              1),
          "canonicalise");
@@ -117,7 +117,7 @@ RC_GTEST_PROP(rewrite, promotion_keeps_the_fold, ()) {
   });
   std::string body = term;
   body.replace(body.find('%'), 1, c);
-  expect(run(dims(i, j, 1) + "input x[i, j], z[j] : f32, b[i, j] : bool, n[i] : i32\ny[i] = " +
+  expect(run_both(dims(i, j, 1) + "input x[i, j], z[j] : f32, b[i, j] : bool, n[i] : i32\ny[i] = " +
                  body + "\noutput y\n",
              static_cast<uint64_t>(between(0, 1000))),
          "promote_guards");
@@ -138,7 +138,7 @@ RC_GTEST_PROP(rewrite, maps_substitute_through_views, ()) {
                      "\noutput y\n";
   for (size_t at; (at = text.find('N')) != std::string::npos;)
     text.replace(at, 1, std::to_string(i));
-  expect(run(text, static_cast<uint64_t>(between(0, 1000))), "substitute_maps");
+  expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "substitute_maps");
 }
 
 RC_GTEST_PROP(rewrite, invariant_factors_leave_sums, ()) {
@@ -146,7 +146,7 @@ RC_GTEST_PROP(rewrite, invariant_factors_leave_sums, ()) {
   const std::string body = one_of({"x[i, j] * f[i]", "f[i] * x[i, j] * 0.125", "x[i, j] / f[i]",
                                    "-(x[i, j] * 3)", "x[i, j] * x[i, j] * exp(f[i]) / 7"});
   expect(
-      run(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n", 3),
+      run_both(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n", 3),
       "hoist_invariant_factors");
 }
 
@@ -181,14 +181,14 @@ std::string random_attention() {
 RC_GTEST_PROP(rewrite, attention_is_one_online_fold, ()) {
   const std::string text = random_attention();
   RC_LOG() << text;
-  const Run r = run(text, static_cast<uint64_t>(between(0, 1000)));
+  const Outcome r = run_both(text, static_cast<uint64_t>(between(0, 1000)));
   expect(r, "stabilize_softmax");
   RC_ASSERT(r.derived.find("max[") == std::string::npos);
 }
 
 TEST(rewrite, masked_rows_are_zero) {
-  const Run r =
-      run("dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
+  const Outcome r =
+      run_both("dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
           "t[i, j] = select(keep[i, j], s[i, j], -inf)\nm[i] = max[j](t[i, j])\np[i, j] = exp(t[i, "
           "j] - m[i])\n"
           "l[i] = sum[j](p[i, j])\no[i, e] = sum[j](p[i, j] * v[j, e]) / l[i]\nlse[i] = m[i] + "
@@ -210,7 +210,7 @@ RC_GTEST_PROP(rewrite, nan_scores_propagate, ()) {
   std::vector<double> s(static_cast<size_t>(i * j), 0.5);
   const int at = between(0, i * j - 1);
   s[static_cast<size_t>(at)] = NAN;
-  const Run r = run(dims(i, j, e) +
+  const Outcome r = run_both(dims(i, j, e) +
                         "input s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\n"
                         "o[i, e] = sum[j](exp(s[i, j] - m[i]) * v[j, e]) / sum[j](exp(s[i, j] - "
                         "m[i]))\noutput o, m\n",
@@ -224,7 +224,7 @@ RC_GTEST_PROP(rewrite, logsumexp_forms_agree, ()) {
   const int i = between(1, 5), j = between(0, 6);
   const std::string body =
       one_of({"log(sum[j](exp(x[i, j])))", "2 * log(sum[j](exp(x[i, j] * 3))) + 1"});
-  expect(run(dims(i, j, 1) + "input x[i, j] : f32\ny[i] = " + body + "\noutput y\n", 11),
+  expect(run_both(dims(i, j, 1) + "input x[i, j] : f32\ny[i] = " + body + "\noutput y\n", 11),
          "logsumexp");
 }
 
@@ -239,14 +239,14 @@ RC_GTEST_PROP(rewrite, deviations_become_moments, ()) {
       "output y\n",
       "y[i] = var[j | j <= i](x[i, j])\noutput y\n",
   });
-  expect(run(dims(i, j, 1) + "input x[i, j] : f32\n" + form, 13), "welford", 1e-10);
+  expect(run_both(dims(i, j, 1) + "input x[i, j] : f32\n" + form, 13), "welford", 1e-10);
 }
 
 // Law 16: an offset of 1e8 costs the one-pass fold nothing that the two-pass form keeps.
 TEST(rewrite, welford_survives_an_offset) {
   std::vector<double> x;
   for (int k = 0; k < 16; ++k) x.push_back(1e8 + 8 * k);  // exact in f32
-  const Run r = run("dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1,
+  const Outcome r = run_both("dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1,
                     {{"x", x}});
   EXPECT_NEAR(r.derived_outputs.at("y").at(0).r, 64 * 21.25, 1e-6);
   EXPECT_LE(r.error, 1e-10);
@@ -258,7 +258,7 @@ RC_GTEST_PROP(rewrite, siblings_merge, ()) {
       one_of({"max[j](x[i, j])", "sum[j](x[i, j] * z[j])", "argmin[j](z[j] * 0 + x[i, j])",
               "any[j](x[i, j] < 0)", "prod[j](x[i, j])"});
   const bool flat = second.rfind("arg", 0) == 0;
-  expect(run(dims(i, j, 1) + "input x[i, j], z[j] : f32\na[i] = sum[j](x[i, j])\nb[i] = " + second +
+  expect(run_both(dims(i, j, 1) + "input x[i, j], z[j] : f32\na[i] = sum[j](x[i, j])\nb[i] = " + second +
                  "\ny[i] = a[i] + b[i]\noutput y\n",
              17),
          flat || second.rfind("any", 0) == 0 ? "" : "merge_siblings");
@@ -269,7 +269,7 @@ RC_GTEST_PROP(rewrite, epilogues_run_on_the_fold, ()) {
   const std::string use =
       one_of({"y[i, e] = relu(a[i, e] + z[e])", "y[e, i] = a[i, e] * i", "y[i, e] = f16(a[i, e])"});
   const std::string format = one_of({"", " : f16", " : bf16"});
-  expect(run(dims(i, j, e) + "input x[i, j], w[j, e], z[e] : f32\na[i, e]" + format +
+  expect(run_both(dims(i, j, e) + "input x[i, j], w[j, e], z[e] : f32\na[i, e]" + format +
                  " = sum[j](x[i, j] * w[j, e])\n" + use + "\noutput y\n",
              19),
          "epilogue");

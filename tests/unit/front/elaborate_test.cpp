@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "front/programs.h"
+#include "unit/front/programs.h"
 #include "front/render.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -448,12 +448,12 @@ TEST(Gradients, PrintAsWrittenAndAreOutputsWhenUnread) {
             "dim k = 4\ninput w[k]\nl = sum[k](w[k] * w[k])\ngrad l -> dw: w\noutput l, dw\n");
 }
 
-TEST(Gradients, ACotangentIsAnInput) {
+TEST(Gradients, ACotangentHasTheFormatOfItsValue) {
   Graph g = must_parse(
       "dim k = 4\ninput w[k] : f16\no[k] : f16 = 2 * w[k]\n"
       "grad o with do -> dw: w\noutput o\n");
   TensorId t = *g.find_tensor("do");
-  EXPECT_EQ(g[t].role, Role::input);
+  EXPECT_EQ(g[t].role, Role::cotangent);
   EXPECT_EQ(g[t].format, Format::f16);
 }
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "front/programs.h"
+#include "unit/front/programs.h"
 
 namespace tang {
 namespace {

@@ -154,7 +154,6 @@ TEST(Builder, GradientsDeclareTheirCotangents) {
   g.grad({{y, "dy"}}, {{"dx", x}});
   EXPECT_EQ(printed(g), R"(dim i = 4
 input x[i]
-input dy[4]
 y[i] = x[i] * x[i]
 grad y with dy -> dx: x
 output dx

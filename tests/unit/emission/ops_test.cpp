@@ -332,10 +332,12 @@ TEST(EmitOps, V07ConstantsKeepTheirBits) {
   }
 }
 
+__extension__ typedef __int128 Wide;
+
 template <class T>
 T wrapped(Op op, T a, T b) {
   using U = std::make_unsigned_t<T>;
-  const __int128 x = a, y = b;
+  const Wide x = a, y = b;
   switch (op) {
     case Op::add:
       return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
@@ -358,7 +360,7 @@ T wrapped(Op op, T a, T b) {
     case Op::div:
     case Op::mod: {
       if (y == 0) return 0;
-      const __int128 q = x / y - ((x % y != 0) && ((x < 0) != (y < 0)) ? 1 : 0);
+      const Wide q = x / y - ((x % y != 0) && ((x < 0) != (y < 0)) ? 1 : 0);
       return static_cast<T>(op == Op::div ? q : x - q * y);
     }
     default:
