@@ -296,6 +296,8 @@ void KernelLowering::steps(FoldNest& f, bool unchanged) {
   for (const FoldNest::Part& p : f.parts)
     for (size_t k = 0; k < p.inner.size(); ++k)
       x.level_of[p.inner[k]] = bottom + 2 + static_cast<int>(k);
+  for (const FoldNest::Part& p : f.parts)
+    for (DimId d : p.inner) x.level_of[d] = bottom + 2;
   Region whole = unchanged ? x.region(all, bottom, bottom + 1) : f.steps;
   x.prepare(whole, bottom + 1);
   std::vector<std::pair<std::vector<DimId>, std::vector<size_t>>> groups;

@@ -95,12 +95,20 @@ class Welford {
           candidates.push_back(g.read(t, at));
         }
     }
-    for (ExprId n : candidates) {
-      const ExprId mean = g.make(Op::quot, s_read_, n);
-      const ExprId d = g.make(Op::sub, x_, mean);
-      if (almost_equal(rw.canon.sum(g.make(Op::mul, d, d)), rw.canon.sum(argument))) return n;
-    }
+    for (ExprId n : candidates)
+      for (const bool empty_is_zero : {false, true}) {
+        empty_is_zero_ = empty_is_zero;
+        const ExprId d = g.make(Op::sub, x_, mean_of(s_read_, n));
+        if (almost_equal(rw.canon.sum(g.make(Op::mul, d, d)), rw.canon.sum(argument))) return n;
+      }
     return ExprId::none;
+  }
+
+  // S/N, or the same with 0 where no term holds.
+  ExprId mean_of(ExprId sum, ExprId n) {
+    if (!empty_is_zero_) return g.make(Op::quot, sum, n);
+    const ExprId some = g.make(Op::lt, g.pool.integer(0), n);
+    return g.make(Op::mul, sum, g.make(Op::select, some, g.make(Op::recip, n), g.pool.real(0)));
   }
 
   bool counts_terms(NodeId id, const Node& v) {
@@ -163,7 +171,7 @@ class Welford {
         const Leaf& read = g.leaf_of(operand);
         if (read.tensor != sum || read.guarded || read.fill_bits != 0) continue;
         const std::vector<Form> at = read.forms;
-        const ExprId expected = g.make(Op::quot, operand, count_at(at));
+        const ExprId expected = mean_of(operand, count_at(at));
         if (almost_equal(rw.canon.sum(expected), rw.canon.sum(id))) image[id] = g.read(mean, at);
       }
     }
@@ -184,6 +192,7 @@ class Welford {
   Graph& g;
   NodeId v_;
   ExprId x_ = ExprId::none, s_read_ = ExprId::none, count_ = ExprId::none;
+  bool empty_is_zero_ = false;
 };
 
 }  // namespace

@@ -119,7 +119,8 @@ Real Generator::leaf(const Dims& scope, Fill fill) {
   const int kind = choice_.below(100);
   if (kind < 8) return {choice_.of(constants), 3};
   if (kind < 14 && !scope.empty()) return {fmt::format("0.25 * {}", name(choice_.of(scope))), 2};
-  if (kind < 16 && !scope.empty()) return {fmt::format("0.5 * size({})", name(choice_.of(scope))), 4};
+  if (kind < 16 && !scope.empty())
+    return {fmt::format("0.5 * size({})", name(choice_.of(scope))), 4};
   if (kind < 20) return {fmt::format("0.25 * ({})", integer(1, scope)), 5};
   std::vector<const TensorInfo*> reals;
   for (const TensorInfo& t : tensors_)

@@ -281,7 +281,8 @@ void Generator::states() {
       define(t, fmt::format("affine[{}](sigmoid({}), {})", binder, y.text, x.text));
       break;
     default:
-      define(t, fmt::format("0.5 * longest[{}]({}).best", binder, exact_read(Kind::boolean, scope)));
+      define(t,
+             fmt::format("0.5 * longest[{}]({}).best", binder, exact_read(Kind::boolean, scope)));
       t.kind = Kind::real;
       break;
   }

@@ -15,7 +15,7 @@
 #include "rewrite/pipeline.h"
 #include "run/c_device.h"
 #include "run/memory.h"
-#include "verify/variant.h"
+#include "support/temp_dir.h"
 
 namespace tang::cases {
 
@@ -35,7 +35,9 @@ int64_t Outcome::integer(const std::string& output, int64_t flat) const {
 }
 
 Case::Case(const std::string& text, const Sizes& sizes) {
-  compile_.use_cache = false;
+  // Cases that differ in their inputs alone are compiled once.
+  static const TempDir cache;
+  compile_.cache_dir = cache / "";
   auto g = parse(text);
   if (!g) {
     ADD_FAILURE() << render(g.error(), nullptr) << text;
@@ -139,16 +141,12 @@ PlanOptions plain_loops() {
 
 }  // namespace
 
-std::vector<Outcome> Case::run() const {
-  const Graph derived = derive(naive_).derived;
-  const Diagnostics bad = verify(derived);
-  EXPECT_TRUE(bad.empty()) << render(bad, nullptr);
-  std::vector<Outcome> runs = {oracle("oracle naive", naive_), oracle("oracle derived", derived)};
-  std::vector<std::pair<std::string, Variant>> variants;
+std::vector<std::pair<std::string, Variant>> Case::variants(const Graph& derived) const {
+  std::vector<std::pair<std::string, Variant>> all;
   const auto add = [&](const std::string& way, const Graph& g, const PlanOptions& options) {
     auto v = make_variant(g, options);
     if (v)
-      variants.emplace_back(way, std::move(*v));
+      all.emplace_back(way, std::move(*v));
     else
       ADD_FAILURE() << way << ": " << v.error().message;
   };
@@ -157,17 +155,35 @@ std::vector<Outcome> Case::run() const {
   add("c derived", derived, {});
   add("c derived, plain loops", derived, plain_loops());
   for (const auto& [name, options] : plans_) add("c derived, " + name, derived, options);
+  return all;
+}
+
+std::vector<Outcome> Case::run() const { return run_all({*this})[0]; }
+
+std::vector<std::vector<Outcome>> Case::run_all(const std::vector<Case>& cases) {
+  std::vector<std::vector<Outcome>> runs;
+  std::vector<std::vector<std::pair<std::string, Variant>>> variants;
   std::vector<const LoopProgram*> programs;
-  for (const auto& [way, v] : variants) programs.push_back(&v.program());
+  for (const Case& c : cases) {
+    const Graph derived = derive(c.naive_).derived;
+    const Diagnostics bad = verify(derived);
+    EXPECT_TRUE(bad.empty()) << render(bad, nullptr);
+    runs.push_back({c.oracle("oracle naive", c.naive_), c.oracle("oracle derived", derived)});
+    variants.push_back(c.variants(derived));
+  }
+  for (const auto& of_case : variants)
+    for (const auto& [way, v] : of_case) programs.push_back(&v.program());
   CDevice device;
   Diagnostics warnings;
-  const auto made = device.compile_all(programs, compile_, warnings);
+  const auto made = device.compile_all(programs, cases[0].compile_, warnings);
   if (!made) {
     ADD_FAILURE() << made.error().message;
     return runs;
   }
-  for (size_t k = 0; k < variants.size(); ++k)
-    runs.push_back(execute(variants[k].first, variants[k].second, *(*made)[k], inputs_));
+  size_t next = 0;
+  for (size_t k = 0; k < cases.size(); ++k)
+    for (const auto& [way, v] : variants[k])
+      runs[k].push_back(execute(way, v, *(*made)[next++], cases[k].inputs_));
   return runs;
 }
 

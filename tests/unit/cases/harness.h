@@ -10,6 +10,7 @@
 #include "ir/graph.h"
 #include "run/device.h"
 #include "schedule/schedule.h"
+#include "verify/variant.h"
 
 namespace tang::cases {
 
@@ -39,12 +40,15 @@ class Case {
 
   // All ways; the oracle on the program as written comes first.
   std::vector<Outcome> run() const;
+  // The same for many cases with one run of the compiler, with the first one's flags.
+  static std::vector<std::vector<Outcome>> run_all(const std::vector<Case>& cases);
 
   const Graph& naive() const { return naive_; }
   std::vector<int64_t> shape(const std::string& tensor) const;
 
  private:
   Outcome oracle(const std::string& way, const Graph& g) const;
+  std::vector<std::pair<std::string, Variant>> variants(const Graph& derived) const;
 
   Graph naive_;
   std::vector<Array> inputs_;

@@ -203,8 +203,8 @@ double ulp(double x) {
 
 TEST(V08, FunctionsNeitherOverflowNorLoseTheirTails) {
   const std::vector<std::string> functions = {
-      "tanh(x[i])", "sigmoid(x[i])", "silu(x[i])", "gelu(x[i])", "softplus(x[i])",
-      "30 * tanh(x[i] / 30)", "erf(x[i])", "erfc(x[i])", "relu(x[i])"};
+      "tanh(x[i])",           "sigmoid(x[i])", "silu(x[i])", "gelu(x[i])", "softplus(x[i])",
+      "30 * tanh(x[i] / 30)", "erf(x[i])",     "erfc(x[i])", "relu(x[i])"};
   for (const char* format : {"f32", "f16"}) {
     std::string text = fmt::format("dim i = {}\ninput x[i] : {}\n", arguments.size(), format),
                 outputs;
