@@ -142,8 +142,10 @@ void KernelWriter::loop(const Stmt& s) {
     end = bound;
   }
   if (s.hint == Hint::vector) out_.line("TANG_VECTOR");
-  if (s.hint == Hint::unroll) out_.line("TANG_UNROLL");
-  else if (must_stay_rolled(s)) out_.line("TANG_ROLLED");
+  if (s.hint == Hint::unroll)
+    out_.line("TANG_UNROLL");
+  else if (must_stay_rolled(s))
+    out_.line("TANG_ROLLED");
   const std::string step =
       s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
   out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, expr_.index(s.a), v, end, step));

@@ -67,8 +67,7 @@ Comparison compare(const Values& want, const Array& got) {
   const Kind stored_kind = kind(got.format);
   return compare_with(want, element, [&](const Value& v) {
     if (v.kind == Kind::integer && stored_kind == Kind::integer)
-      return Value::integer(
-          std::clamp(v.i, integer_min(got.format), integer_max(got.format)));
+      return Value::integer(std::clamp(v.i, integer_min(got.format), integer_max(got.format)));
     const double rounded =
         v.kind == Kind::real && stored_kind == Kind::real ? round_to(got.format, v.r) : 0;
     return std::isinf(rounded) ? Value::real(rounded) : v;

@@ -82,9 +82,10 @@ class Binder {
     std::string& first = sources_[index(id)];
     if (first.empty()) {
       if (value < 0)
-        report("E0409", fmt::format("param `{}` is {} by {}, and a size is at least 0", p.name,
-                                    value, source),
-               fmt::format("give `{}` a size of 0 or more", p.name));
+        report(
+            "E0409",
+            fmt::format("param `{}` is {} by {}, and a size is at least 0", p.name, value, source),
+            fmt::format("give `{}` a size of 0 or more", p.name));
       p.bound = value;
       first = std::move(source);
     } else if (p.bound != value) {

@@ -134,8 +134,8 @@ std::vector<MaxFold> max_folds(Graph& g, bool online) {
     if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
     if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
     if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
-    result.push_back({id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0],
-                      n.guards});
+    result.push_back(
+        {id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0], n.guards});
   }
   return result;
 }

@@ -33,8 +33,9 @@ struct Weight {
 };
 
 // Matches the argument θ of an exponential. `candidates` are the coordinates of the reader.
-// `reason` (may be null) receives why a near miss is none. With `within_guards`, x need be the score
-// only where the conditions of the max hold: a mask of x may have become a condition of the max.
+// `reason` (may be null) receives why a near miss is none. With `within_guards`, x need be the
+// score only where the conditions of the max hold: a mask of x may have become a condition of the
+// max.
 std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
                                    ExprId exponent, const std::vector<DimId>& candidates,
                                    std::string* reason = nullptr, bool within_guards = false);

@@ -24,8 +24,7 @@ class Widths {
         if (t.value == ExprId::none || g_[t.tensor].kind != Kind::integer) continue;
         const ScalarRange r = range_of(t.value);
         ranges_[index(t.tensor)] = r;
-        if (!g_[t.tensor].format)
-          g_[t.tensor].wide = !(i32_lowest <= r.lo && r.hi <= i32_highest);
+        if (!g_[t.tensor].format) g_[t.tensor].wide = !(i32_lowest <= r.lo && r.hi <= i32_highest);
       }
     }
   }
@@ -110,8 +109,6 @@ class Widths {
 
 }  // namespace
 
-void mark_wide(Graph& g) {
-  Widths(g).run();
-}
+void mark_wide(Graph& g) { Widths(g).run(); }
 
 }  // namespace tang

@@ -6,8 +6,9 @@
 
 namespace tang {
 
-// Sets Tensor::wide of every integer definition. Inputs span their format, coordinates and sizes fit
-// i32 (a symbolic extent is taken to), counts multiply: sum over n terms of [lo, hi] is [n·lo, n·hi].
+// Sets Tensor::wide of every integer definition. Inputs span their format, coordinates and sizes
+// fit i32 (a symbolic extent is taken to), counts multiply: sum over n terms of [lo, hi] is [n·lo,
+// n·hi].
 void mark_wide(Graph& g);
 
 }  // namespace tang

@@ -16,19 +16,17 @@ constexpr int largest_tree = 200;
 
 std::optional<Op> same_op(SOp op) {
   switch (op) {
-#define TANG_SAME(name) \
-  case SOp::name:       \
-    return Op::name;
-    TANG_SAME(add)
-    TANG_SAME(sub)
-    TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div) TANG_SAME(mod) TANG_SAME(floor)
-        TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs) TANG_SAME(relu) TANG_SAME(recip)
-            TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin) TANG_SAME(cos) TANG_SAME(atan2)
-                TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p) TANG_SAME(pow) TANG_SAME(sigmoid)
-                    TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu) TANG_SAME(gelu_tanh)
-                        TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
-                            TANG_SAME(le) TANG_SAME(eq) TANG_SAME(logical_and) TANG_SAME(logical_or)
-                                TANG_SAME(logical_not) TANG_SAME(select)
+// clang-format off
+#define TANG_SAME(name) case SOp::name: return Op::name;
+    TANG_SAME(add) TANG_SAME(sub) TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div)
+    TANG_SAME(mod) TANG_SAME(floor) TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs)
+    TANG_SAME(relu) TANG_SAME(recip) TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin)
+    TANG_SAME(cos) TANG_SAME(atan2) TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p)
+    TANG_SAME(pow) TANG_SAME(sigmoid) TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu)
+    TANG_SAME(gelu_tanh) TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
+    TANG_SAME(le) TANG_SAME(eq) TANG_SAME(logical_and) TANG_SAME(logical_or)
+    TANG_SAME(logical_not) TANG_SAME(select)
+// clang-format on
 #undef TANG_SAME
                                     case SOp::constant : case SOp::var : case SOp::cast
         : return std::nullopt;

@@ -117,8 +117,7 @@ class Epilogue {
     const auto readers = g.readers();
     return g[map_].points.size() == g[fold].points.size() &&
            std::all_of(g[fold].targets.begin(), g[fold].targets.end(), [&](const Target& t) {
-             return !g.is_output(t.tensor) &&
-                    readers[index(t.tensor)] == std::vector<NodeId>{map_};
+             return !g.is_output(t.tensor) && readers[index(t.tensor)] == std::vector<NodeId>{map_};
            });
   }
 

@@ -95,8 +95,8 @@ RC_GTEST_PROP(rewrite, canonicalise_merges_equal_definitions, ()) {
   const std::string body =
       one_of({"sum[j](x[i, j])", "max[j](x[i, j] * 2)", "sum[j](exp(x[i, j]))"});
   expect(run_both(dims(i, j, 1) + "input x[i, j] : f32\na[i] = " + body + "\nb[i] = " + body +
-                 "\ny[i] = a[i] + 3 * b[i]\noutput y\n",
-             1),
+                      "\ny[i] = a[i] + 3 * b[i]\noutput y\n",
+                  1),
          "canonicalise");
 }
 
@@ -118,8 +118,8 @@ RC_GTEST_PROP(rewrite, promotion_keeps_the_fold, ()) {
   std::string body = term;
   body.replace(body.find('%'), 1, c);
   expect(run_both(dims(i, j, 1) + "input x[i, j], z[j] : f32, b[i, j] : bool, n[i] : i32\ny[i] = " +
-                 body + "\noutput y\n",
-             static_cast<uint64_t>(between(0, 1000))),
+                      body + "\noutput y\n",
+                  static_cast<uint64_t>(between(0, 1000))),
          "promote_guards");
 }
 
@@ -146,7 +146,8 @@ RC_GTEST_PROP(rewrite, invariant_factors_leave_sums, ()) {
   const std::string body = one_of({"x[i, j] * f[i]", "f[i] * x[i, j] * 0.125", "x[i, j] / f[i]",
                                    "-(x[i, j] * 3)", "x[i, j] * x[i, j] * exp(f[i]) / 7"});
   expect(
-      run_both(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n", 3),
+      run_both(dims(i, j, 1) + "input x[i, j], f[i] : f32\ny[i] = sum[j](" + body + ")\noutput y\n",
+               3),
       "hoist_invariant_factors");
 }
 
@@ -187,14 +188,14 @@ RC_GTEST_PROP(rewrite, attention_is_one_online_fold, ()) {
 }
 
 TEST(rewrite, masked_rows_are_zero) {
-  const Outcome r =
-      run_both("dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
-          "t[i, j] = select(keep[i, j], s[i, j], -inf)\nm[i] = max[j](t[i, j])\np[i, j] = exp(t[i, "
-          "j] - m[i])\n"
-          "l[i] = sum[j](p[i, j])\no[i, e] = sum[j](p[i, j] * v[j, e]) / l[i]\nlse[i] = m[i] + "
-          "log(l[i])\n"
-          "output o, lse\n",
-          7, {{"keep", {1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}}});
+  const Outcome r = run_both(
+      "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
+      "t[i, j] = select(keep[i, j], s[i, j], -inf)\nm[i] = max[j](t[i, j])\np[i, j] = exp(t[i, "
+      "j] - m[i])\n"
+      "l[i] = sum[j](p[i, j])\no[i, e] = sum[j](p[i, j] * v[j, e]) / l[i]\nlse[i] = m[i] + "
+      "log(l[i])\n"
+      "output o, lse\n",
+      7, {{"keep", {1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0}}});
   EXPECT_LE(r.error, 1e-12);
   for (const auto* outputs : {&r.naive_outputs, &r.derived_outputs}) {
     EXPECT_EQ(outputs->at("o").at(2).r, 0);
@@ -210,11 +211,12 @@ RC_GTEST_PROP(rewrite, nan_scores_propagate, ()) {
   std::vector<double> s(static_cast<size_t>(i * j), 0.5);
   const int at = between(0, i * j - 1);
   s[static_cast<size_t>(at)] = NAN;
-  const Outcome r = run_both(dims(i, j, e) +
-                        "input s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\n"
-                        "o[i, e] = sum[j](exp(s[i, j] - m[i]) * v[j, e]) / sum[j](exp(s[i, j] - "
-                        "m[i]))\noutput o, m\n",
-                    5, {{"s", s}});
+  const Outcome r =
+      run_both(dims(i, j, e) +
+                   "input s[i, j], v[j, e] : f32\nm[i] = max[j](s[i, j])\n"
+                   "o[i, e] = sum[j](exp(s[i, j] - m[i]) * v[j, e]) / sum[j](exp(s[i, j] - "
+                   "m[i]))\noutput o, m\n",
+               5, {{"s", s}});
   for (int row = 0; row < i; ++row)
     RC_ASSERT(std::isnan(r.derived_outputs.at("o").at(row * e).r) == (row == at / j));
   RC_ASSERT(std::isnan(r.derived_outputs.at("m").at(at / j).r));
@@ -246,8 +248,8 @@ RC_GTEST_PROP(rewrite, deviations_become_moments, ()) {
 TEST(rewrite, welford_survives_an_offset) {
   std::vector<double> x;
   for (int k = 0; k < 16; ++k) x.push_back(1e8 + 8 * k);  // exact in f32
-  const Outcome r = run_both("dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1,
-                    {{"x", x}});
+  const Outcome r = run_both(
+      "dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1, {{"x", x}});
   EXPECT_NEAR(r.derived_outputs.at("y").at(0).r, 64 * 21.25, 1e-6);
   EXPECT_LE(r.error, 1e-10);
 }
@@ -258,9 +260,9 @@ RC_GTEST_PROP(rewrite, siblings_merge, ()) {
       one_of({"max[j](x[i, j])", "sum[j](x[i, j] * z[j])", "argmin[j](z[j] * 0 + x[i, j])",
               "any[j](x[i, j] < 0)", "prod[j](x[i, j])"});
   const bool flat = second.rfind("arg", 0) == 0;
-  expect(run_both(dims(i, j, 1) + "input x[i, j], z[j] : f32\na[i] = sum[j](x[i, j])\nb[i] = " + second +
-                 "\ny[i] = a[i] + b[i]\noutput y\n",
-             17),
+  expect(run_both(dims(i, j, 1) + "input x[i, j], z[j] : f32\na[i] = sum[j](x[i, j])\nb[i] = " +
+                      second + "\ny[i] = a[i] + b[i]\noutput y\n",
+                  17),
          flat || second.rfind("any", 0) == 0 ? "" : "merge_siblings");
 }
 
@@ -270,8 +272,8 @@ RC_GTEST_PROP(rewrite, epilogues_run_on_the_fold, ()) {
       one_of({"y[i, e] = relu(a[i, e] + z[e])", "y[e, i] = a[i, e] * i", "y[i, e] = f16(a[i, e])"});
   const std::string format = one_of({"", " : f16", " : bf16"});
   expect(run_both(dims(i, j, e) + "input x[i, j], w[j, e], z[e] : f32\na[i, e]" + format +
-                 " = sum[j](x[i, j] * w[j, e])\n" + use + "\noutput y\n",
-             19),
+                      " = sum[j](x[i, j] * w[j, e])\n" + use + "\noutput y\n",
+                  19),
          "epilogue");
 }
 

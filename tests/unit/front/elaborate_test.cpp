@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/front/programs.h"
 #include "front/render.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "unit/front/programs.h"
 
 namespace tang {
 namespace {
