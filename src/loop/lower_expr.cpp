@@ -26,10 +26,12 @@ std::optional<Op> same_op(SOp op) {
     TANG_SAME(gelu_tanh) TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
     TANG_SAME(le) TANG_SAME(eq) TANG_SAME(logical_and) TANG_SAME(logical_or)
     TANG_SAME(logical_not) TANG_SAME(select)
-// clang-format on
 #undef TANG_SAME
-                                    case SOp::constant : case SOp::var : case SOp::cast
-        : return std::nullopt;
+    case SOp::constant:
+    case SOp::var:
+    case SOp::cast:
+      return std::nullopt;
+    // clang-format on
   }
   return std::nullopt;
 }
