@@ -92,7 +92,8 @@ std::string excerpt(const Diagnostic& d, const Source& source, const Palette& p)
 std::string render(const Diagnostic& d, const Source* source, bool color) {
   Palette p = palette(color, d.id.starts_with('W'));
   std::string out = header(d, p);
-  if (source != nullptr && d.where.line > 0) out += excerpt(d, *source, p);
+  const bool here = source != nullptr && d.where.line > 0 && d.where.file == source->file();
+  if (here) out += excerpt(d, *source, p);
   if (!d.hint.empty()) out += fmt::format("  {}hint:{} {}\n", p.strong, p.reset, d.hint);
   return out;
 }

@@ -206,6 +206,7 @@ class Reader {
     find_weight_sums();
     for (NodeId id : g.order()) {
       Node n = g[id];
+      current_ = id;
       coordinates_ = n.points;
       coordinates_.insert(coordinates_.end(), n.reduce.begin(), n.reduce.end());
       map_exprs(n, [this](ExprId e) { return read(e); });
@@ -229,14 +230,15 @@ class Reader {
       uint32_t state = 0;
       for (const Fold& f : n.folds) {
         const MonoidFacts known = facts(g, f.monoid);
-        if (known.online_softmax) mark(n, state + 1);
-        if (known.sum && f.args.size() == 1 && is_weight_sum(n, f.args[0])) mark(n, state);
+        if (known.online_softmax) mark(id, n, state + 1);
+        if (known.sum && f.args.size() == 1 && is_weight_sum(n, f.args[0])) mark(id, n, state);
         state += static_cast<uint32_t>(g[f.monoid].fin.size());
       }
     }
   }
 
-  void mark(const Node& n, uint32_t state) {
+  void mark(NodeId id, const Node& n, uint32_t state) {
+    states_.insert({id, state});
     for (const Target& t : n.targets)
       if (is_state(g, t.value, state)) sums_.insert(t.tensor);
   }
@@ -259,7 +261,8 @@ class Reader {
       const ExprId seen = expand_maps(g, x);
       if (g.pool[seen].op != Op::var) return false;
       const Leaf& l = g.leaf_of(seen);
-      return l.what == Leaf::What::read && sums_.contains(l.tensor);
+      return l.what == Leaf::What::state ? states_.contains({current_, l.number})
+                                         : l.what == Leaf::What::read && sums_.contains(l.tensor);
     });
   }
 
@@ -296,7 +299,9 @@ class Reader {
   Graph g;
   Canon canon_{g.pool};
   std::vector<MaxFold> maxima_;
-  std::set<TensorId> sums_;
+  std::set<TensorId> sums_;                       // of weights
+  std::set<std::pair<NodeId, uint32_t>> states_;  // the same in a node's own targets
+  NodeId current_ = NodeId::none;
   std::vector<DimId> coordinates_;
 };
 
