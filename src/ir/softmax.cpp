@@ -50,7 +50,7 @@ std::vector<Guard> guards_at(Graph& g, const MaxFold& max, const std::vector<For
 ExprId where_guards_hold(Graph& g, ExprId e, const std::vector<Guard>& guards) {
   const auto holds = [&](ExprId condition) {
     const std::vector<Guard> all = guards_from(g, condition);
-    return std::all_of(all.begin(), all.end(), [&](const Guard& x) {
+    return !all.empty() && std::all_of(all.begin(), all.end(), [&](const Guard& x) {
       return std::find(guards.begin(), guards.end(), x) != guards.end();
     });
   };

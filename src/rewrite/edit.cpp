@@ -82,6 +82,16 @@ bool contains(const std::vector<DimId>& dims, DimId d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }
 
+bool in_order(const std::vector<DimId>& some, const std::vector<DimId>& all) {
+  auto next = all.begin();
+  for (DimId d : some) {
+    next = std::find(next, all.end(), d);
+    if (next == all.end()) return false;
+    ++next;
+  }
+  return true;
+}
+
 std::string join_names(const Graph& g, const std::vector<NodeId>& nodes) {
   std::string s;
   for (NodeId id : nodes) s += (s.empty() ? "" : ", ") + g[g[id].targets[0].tensor].name;

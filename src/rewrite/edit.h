@@ -25,6 +25,8 @@ std::vector<TensorId> tensors_in(const Graph& g, ExprId e);
 bool is_identity_read(const Leaf& leaf, const std::vector<DimId>& points);
 
 bool contains(const std::vector<DimId>& dims, DimId d);
+// True if `some` are members of `all`, in the same order: what a target's points are of its node's.
+bool in_order(const std::vector<DimId>& some, const std::vector<DimId>& all);
 std::string join_names(const Graph& g, const std::vector<NodeId>& nodes);
 // Extent as a number; a symbol counts as 4096 (algebra.md 11.11).
 double estimated(const Graph& g, DimId d);

@@ -40,6 +40,8 @@ class Siblings {
     if (g[a_].operand != g[b_].operand) return false;
     moved_ = renamed(g[b_]);
     if (moved_.guards != g[a_].guards) return miss("their conditions differ");
+    for (const Target& t : moved_.targets)
+      if (!in_order(t.points, g[a_].points)) return miss("their axes stand in another order");
     if (!shares_read() && !common_reader(readers))
       return miss("they share no argument and no reader");
     if (state_size(g, g[a_]) + state_size(g, g[b_]) > accumulator_budget)
