@@ -5,6 +5,9 @@
 #   tests/fuzz/<folder>/*.cpp  fuzz_<folder>, a program of its own main
 # All run in the project's root, so that the default test data folder ../shared/data is found.
 
+set(TANG_TEST_PARAMETERS "seed=2026" CACHE STRING
+  "rapidcheck's parameters; empty draws a new seed in each run")
+
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
 include(GoogleTest)
@@ -46,7 +49,8 @@ function(tang_gtest_program kind folder)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   gtest_discover_tests(${name}
     TEST_PREFIX ${kind}.${folder}. WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 600)
+    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 600
+    ENVIRONMENT "RC_PARAMS=${TANG_TEST_PARAMETERS}")
 endfunction()
 
 # The tests of a folder of src link its library and those before it; a folder of tests with another

@@ -374,4 +374,17 @@ ExprId substitute_leaves(Graph& g, ExprId e,
   return substitute(g.pool, e, leaf, [&g](const ExprNode& n) { return g.rebuild(n); });
 }
 
+ExprId rewrite_expr(Graph& g, ExprId e, const RewriteStep& step) {
+  std::unordered_map<ExprId, ExprId> image;
+  for (ExprId id : g.pool.reachable(e)) {
+    const ExprNode old = g.pool[id];
+    ExprNode now = old;
+    for (size_t k = 0; k < static_cast<size_t>(now.arity()); ++k)
+      now.args[k] = image.at(now.args[k]);
+    const std::optional<ExprId> to = step(id, now);
+    image[id] = to ? *to : now == old ? id : g.rebuild(now);
+  }
+  return image.at(e);
+}
+
 }  // namespace tang

@@ -287,5 +287,9 @@ Guard substitute_dims(Graph& g, const Guard& guard, const DimMap& image);
 // e with each variable replaced by what `leaf` gives (none keeps it).
 ExprId substitute_leaves(Graph& g, ExprId e,
                          const std::function<std::optional<ExprId>(LeafId)>& leaf);
+// e rewritten from its operands up: `step(old, now)`, with `now` the node over rewritten operands,
+// gives what replaces it (none keeps it, in normal form).
+using RewriteStep = std::function<std::optional<ExprId>(ExprId old, const ExprNode& now)>;
+ExprId rewrite_expr(Graph& g, ExprId e, const RewriteStep& step);
 
 }  // namespace tang

@@ -54,19 +54,13 @@ ExprId where_guards_hold(Graph& g, ExprId e, const std::vector<Guard>& guards) {
       return std::find(guards.begin(), guards.end(), x) != guards.end();
     });
   };
-  std::unordered_map<ExprId, ExprId> image;
-  for (ExprId id : g.pool.reachable(e)) {
-    ExprNode n = g.pool[id];
-    const ExprNode old = n;
-    for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-    image[id] = n == old ? id : g.rebuild(n);
-    if (old.op != Op::select) continue;
-    if (holds(old.args[0]))
-      image[id] = n.args[1];
-    else if (holds(g.make(Op::logical_not, old.args[0])))
-      image[id] = n.args[2];
-  }
-  return image.at(e);
+  return rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) -> std::optional<ExprId> {
+    if (now.op != Op::select) return std::nullopt;
+    const ExprId condition = g.pool[old].args[0];
+    if (holds(condition)) return now.args[1];
+    if (holds(g.make(Op::logical_not, condition))) return now.args[2];
+    return std::nullopt;
+  });
 }
 
 // Ways to send J to distinct coordinates of the reader of equal extent that M's read does not
@@ -267,17 +261,13 @@ class Reader {
   }
 
   ExprId substitute_weights(ExprId e) {
-    std::unordered_map<ExprId, ExprId> image;
-    for (ExprId id : g.pool.reachable(e)) {
-      ExprNode n = g.pool[id];
-      for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-      image[id] = n.arity() == 0 ? id : g.rebuild(n);
-      if (g.pool[id].op != Op::exp) continue;
-      const ExprId theta = expand_maps(g, g.pool[id].args[0]);
+    return rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) -> std::optional<ExprId> {
+      if (now.op != Op::exp) return std::nullopt;
+      const ExprId exponent = g.pool[old].args[0], theta = expand_maps(g, exponent);
       const auto w = match_weight(g, canon_, maxima_, theta, coordinates_, nullptr, true);
-      if (w) image[id] = safe_exponential(g.pool[id].args[0], theta, w->max_read);
-    }
-    return image.at(e);
+      if (!w) return std::nullopt;
+      return safe_exponential(exponent, theta, w->max_read);
+    });
   }
 
   // exp of the exponent with M replaced by M°; the expanded exponent when M hides inside a map.
@@ -308,20 +298,14 @@ class Reader {
 }  // namespace
 
 ExprId safe_quotients(Graph& g, ExprId e, const std::function<bool(ExprId)>& is_weight_sum) {
-  std::unordered_map<ExprId, ExprId> image;
-  for (ExprId id : g.pool.reachable(e)) {
-    ExprNode n = g.pool[id];
-    const ExprNode old = n;
-    for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-    image[id] = n == old ? id : g.rebuild(n);
-    const bool quotient = n.op == Op::quot && is_weight_sum(n.args[1]);
-    if (!quotient && !(n.op == Op::recip && is_weight_sum(n.args[0]))) continue;
-    const ExprId l = quotient ? n.args[1] : n.args[0];
+  return rewrite_expr(g, e, [&](ExprId, const ExprNode& now) -> std::optional<ExprId> {
+    const bool quotient = now.op == Op::quot && is_weight_sum(now.args[1]);
+    if (!quotient && !(now.op == Op::recip && is_weight_sum(now.args[0]))) return std::nullopt;
+    const ExprId l = quotient ? now.args[1] : now.args[0];
     const ExprId rl = g.make(Op::select, g.make(Op::lt, l, g.pool.real(0.5)), g.pool.real(0),
                              g.make(Op::recip, l));
-    image[id] = quotient ? g.make(Op::mul, n.args[0], rl) : rl;
-  }
-  return image.at(e);
+    return quotient ? g.make(Op::mul, now.args[0], rl) : rl;
+  });
 }
 
 Graph softmax_reading(const Graph& g) { return Reader(g).run(); }

@@ -30,17 +30,14 @@ bool is_left(const Graph& g, ExprId e) {
 // The expression where `maximum` is `state`, which is above -inf.
 ExprId unchanged(Graph& g, ExprId e, ExprId maximum, ExprId state) {
   const ExprId lowest = g.pool.real(-std::numeric_limits<double>::infinity());
-  std::unordered_map<ExprId, ExprId> image;
-  for (ExprId id : g.pool.reachable(e)) {
-    ExprNode n = g.pool[id];
-    for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-    const bool above = n.op == tang::Op::lt && n.args[0] == lowest && n.args[1] == state;
-    image[id] = id == maximum ? state
-                : above       ? g.pool.boolean(true)
-                              : (n.arity() == 0 ? id : g.rebuild(n));
-  }
-  return simplify(g.pool, image.at(e), MathMode::real,
-                  [&g](const ExprNode& n) { return g.rebuild(n); });
+  const ExprId there =
+      rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) -> std::optional<ExprId> {
+        if (old == maximum) return state;
+        if (now.op == tang::Op::lt && now.args[0] == lowest && now.args[1] == state)
+          return g.pool.boolean(true);
+        return std::nullopt;
+      });
+  return simplify(g.pool, there, MathMode::real, [&g](const ExprNode& n) { return g.rebuild(n); });
 }
 
 int total_cost(const Graph& g, const std::vector<ExprId>& steps) {

@@ -286,9 +286,9 @@ Value Expressions::build_leaf(Region& r, ExprId e) {
     case Leaf::What::iota:
       return form(l.form(), r);
     case Leaf::What::left:
-      return load_slot(slots[l.number], lane);
+      return left.empty() ? load_slot(slots[l.number], lane) : left[l.number];
     case Leaf::What::right:
-      return load_slot(slots[l.number], right_lane);
+      return right.empty() ? load_slot(slots[l.number], right_lane) : right[l.number];
     case Leaf::What::read:
       break;
     case Leaf::What::state:

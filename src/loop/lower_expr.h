@@ -60,8 +60,9 @@ class Expressions {
   std::map<DimId, Value> value_of;
   std::map<DimId, std::pair<Value, Value>> inner_index;  // position and extent inside its block
   std::vector<Slot> slots;
-  Value lane, right_lane;  // index of lane slots
-  Inline inline_read;      // lowers a read of an inlined definition
+  Value lane, right_lane;          // index of lane slots
+  std::vector<Value> left, right;  // if not empty, what left and right leaves are, by slot
+  Inline inline_read;              // lowers a read of an inlined definition
   std::function<bool(TensorId)> is_inlined;
 
   Region region(const std::vector<ExprId>& roots, int body, int state);

@@ -71,6 +71,7 @@ class KernelLowering {
               const std::vector<ExprId>& steps);
   void lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed, int level);
   void combine_lanes(FoldNest& f);
+  std::vector<Value> combined(const FoldNest& f, const std::vector<ExprId>& roots);
 
   // Loops.
   std::vector<Placed> place(const std::vector<Guard>& guards, const std::vector<DimId>& loops);

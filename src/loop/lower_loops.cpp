@@ -10,6 +10,7 @@ namespace tang::loop {
 namespace {
 
 using SOp = tang::Op;
+constexpr int64_t vector_lanes = 8;  // halves of fewer lanes are added as plain values
 
 }  // namespace
 
@@ -144,33 +145,53 @@ void KernelLowering::lane_loops(FoldNest& f, size_t k, const std::vector<Placed>
   close();
 }
 
-// A fixed tree over the lanes, then the states as plain variables.
+// A fixed tree over the lanes: halves of the arrays while they are vectors, then plain values,
+// which the states are from here on.
 void KernelLowering::combine_lanes(FoldNest& f) {
   x.open();
   std::vector<ExprId> roots;
   for (const FoldNest::Part& p : f.parts) roots.push_back(p.combine);
-  for (int64_t half = f.lanes / 2; half >= 1; half /= 2) {
+  int64_t half = f.lanes / 2;
+  for (; half >= vector_lanes; half /= 2) {
     Value u;
-    open_for("u", b.integer(0), b.integer(half), {.hint = half > 1 ? Hint::vector : Hint::none},
-             &u);
+    open_for("u", b.integer(0), b.integer(half), {.hint = Hint::vector}, &u);
     x.lane = u;
     x.right_lane = b.add(u, b.integer(half));
-    Region r = x.region(roots, f.level, f.level + 1);
-    x.prepare(r, f.level + 1);
-    std::vector<Value> next;
-    for (ExprId e : roots) {
-      const Value v = x.convert(x.value(r, e), x.slots[f.base + next.size()].kind);
-      next.push_back(roots.size() > 1 ? b.let("next", v) : v);
-    }
+    const std::vector<Value> next = combined(f, roots);
     for (size_t k = 0; k < next.size(); ++k) x.store_slot(x.slots[f.base + k], next[k]);
     close();
   }
+  std::vector<std::vector<Value>> lanes;
+  for (int64_t lane = 0; lane < 2 * half; ++lane) {
+    lanes.emplace_back(f.base);
+    for (size_t k = 0; k < f.parts.size(); ++k)
+      lanes.back().push_back(b.let("lane", b.at(x.slots[f.base + k].array, b.integer(lane))));
+  }
+  for (; half >= 1; half /= 2)
+    for (size_t lane = 0; lane < static_cast<size_t>(half); ++lane) {
+      x.open();
+      x.left = lanes[lane], x.right = lanes[lane + static_cast<size_t>(half)];
+      const std::vector<Value> next = combined(f, roots);
+      std::copy(next.begin(), next.end(), lanes[lane].begin() + f.base);
+      x.close();
+    }
+  x.left.clear(), x.right.clear();
   for (size_t k = 0; k < f.parts.size(); ++k) {
     Slot& s = x.slots[f.base + k];
-    s.var = b.let("folded", b.at(s.array, b.integer(0)));
+    s.var = lanes[0][f.base + k];
     s.where = Slot::Where::var;
   }
   x.close();
+}
+
+// The states of two lanes as one, in the innermost block.
+std::vector<Value> KernelLowering::combined(const FoldNest& f, const std::vector<ExprId>& roots) {
+  Region r = x.region(roots, f.level, f.level + 1);
+  x.prepare(r, f.level + 1);
+  std::vector<Value> next;
+  for (ExprId e : roots)
+    next.push_back(b.let("next", x.convert(x.value(r, e), x.slots[f.base + next.size()].kind)));
+  return next;
 }
 
 }  // namespace tang::loop

@@ -100,16 +100,8 @@ class Epilogue {
   }
 
   bool reorders(NodeId fold) const {
-    const std::vector<DimId>& order = g[fold].points;
-    for (const Target& t : g[map_].targets) {
-      auto next = order.begin();
-      for (DimId d : moved(t.points)) {
-        next = std::find(next, order.end(), d);
-        if (next == order.end()) return true;
-        ++next;
-      }
-    }
-    return false;
+    return !std::all_of(g[map_].targets.begin(), g[map_].targets.end(),
+                        [&](const Target& t) { return in_order(moved(t.points), g[fold].points); });
   }
 
   // True if the fold's points may be declared anew in the map's order.

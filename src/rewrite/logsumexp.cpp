@@ -110,14 +110,10 @@ class LogSumExp {
   }
 
   ExprId without_log(ExprId value, ExprId operand, ExprId by) {
-    std::unordered_map<ExprId, ExprId> image;
-    for (ExprId id : g.pool.reachable(value)) {
-      ExprNode n = g.pool[id];
-      const ExprNode old = n;
-      for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-      image[id] = n.op == Op::log && old.args[0] == operand ? by : n == old ? id : g.rebuild(n);
-    }
-    return image.at(value);
+    return rewrite_expr(g, value, [&](ExprId old, const ExprNode& now) {
+      const bool found = now.op == Op::log && g.pool[old].args[0] == operand;
+      return found ? std::optional(by) : std::nullopt;
+    });
   }
 
   ExprId log_reads_replaced(ExprId e, TensorId t, TensorId made) {

@@ -39,17 +39,19 @@ Derivation derive(const Graph& naive, const DeriveOptions& options) {
   Derivation result{naive, naive, {}, {}};
   Rewriting rw(result.derived, options.math, options.keep_texts);
   remove_dead(result.derived);
-  for (int round = 0; round < max_rounds; ++round) {
+  const auto apply_all = [&](bool late) {
     bool changed = false;
     for (const Rule& rule : rules()) {
       if (options.math == MathMode::ieee && !rule.exact) continue;
       const bool stop =
           options.stop_after >= 0 && rw.log.size() >= static_cast<size_t>(options.stop_after);
       if (stop) break;
-      changed |= rule.apply(rw);
+      if (const auto apply = late ? rule.late : rule.apply) changed |= apply(rw);
     }
-    if (!changed) break;
-  }
+    return changed;
+  };
+  for (int round = 0; round < max_rounds; ++round)
+    if (!apply_all(false) && !apply_all(true)) break;
   result.log = std::move(rw.log);
   std::copy_if(rw.near.begin(), rw.near.end(), std::back_inserter(result.near),
                [&](const NearMiss& miss) { return still_missed(rw, miss, result.log); });

@@ -2,8 +2,9 @@
 //
 // A Rule is data: its name, the laws it rests on, whether it is exact in IEEE (so `--math ieee` may
 // use it), and a function that applies every instance it finds to a graph and logs each. The driver
-// runs the rules in the order of algebra.md 5.8 to a fixed point. A rule that almost applied says
-// which side condition failed; `tang derive --why-not` prints that.
+// runs the rules in the order of algebra.md 5.8 to a fixed point; what a rule does `late` waits
+// until then, since it would hide the patterns of others, and starts over. A rule that almost
+// applied says which side condition failed; `tang derive --why-not` prints that.
 //
 // Each rule lowers a measure (maps between folds, hoistable factors, promotable selects, folds), so
 // the fixed point is reached (algebra.md 11.18).
@@ -64,6 +65,7 @@ struct Rule {
   bool exact;             // may fire under --math ieee
   std::string_view summary;
   bool (*apply)(Rewriting& rw);
+  bool (*late)(Rewriting& rw) = nullptr;
 };
 
 // In the order of use.
@@ -72,8 +74,10 @@ std::span<const Rule> rules();
 // The rules' functions, one per file of this folder.
 bool canonicalise(Rewriting& rw);
 bool promote_guards(Rewriting& rw);
+bool promote_read_guards(Rewriting& rw);  // late
 bool substitute_maps(Rewriting& rw);
 bool hoist_invariant_factors(Rewriting& rw);
+bool hoist_out_of_maxima(Rewriting& rw);  // late
 bool stabilize_softmax(Rewriting& rw);
 bool recognise_logsumexp(Rewriting& rw);
 bool recognise_welford(Rewriting& rw);

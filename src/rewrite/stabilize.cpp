@@ -105,15 +105,10 @@ class Stabilization {
   }
 
   ExprId replaced(ExprId argument, ExprId weight, ExprId by) {
-    std::unordered_map<ExprId, ExprId> image;
-    for (ExprId id : g.pool.reachable(argument)) {
-      ExprNode n = g.pool[id];
-      const ExprNode old = n;
-      for (size_t k = 0; k < static_cast<size_t>(n.arity()); ++k) n.args[k] = image.at(n.args[k]);
-      const bool cast_weight = n.op == Op::cast && n.kind == Kind::real && n.args[0] == by;
-      image[id] = id == weight || cast_weight ? by : n == old ? id : g.rebuild(n);
-    }
-    return image.at(argument);
+    return rewrite_expr(g, argument, [&](ExprId old, const ExprNode& now) {
+      const bool cast_weight = now.op == Op::cast && now.kind == Kind::real && now.args[0] == by;
+      return old == weight || cast_weight ? std::optional(by) : std::nullopt;
+    });
   }
 
   std::optional<Format> weight_format(ExprId argument, ExprId weight) {

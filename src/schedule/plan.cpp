@@ -223,12 +223,13 @@ class Planner {
                        [&](const Fold& f) { return g[f.monoid].commutative; });
   }
 
-  // As many lanes as leave each at least two terms, halved down to 8; none for very short loops.
+  // As many lanes as leave each at least four terms, halved down to 8, which take two; none for
+  // very short loops.
   int64_t lanes_for(DimId d) const {
     const auto extent = g.extent(d).constant();
     int64_t lanes = options.lanes;
-    while (extent && lanes >= 8 && *extent < 2 * lanes) lanes /= 2;
-    return lanes >= 8 ? lanes : 0;
+    while (extent && lanes > 8 && *extent < 4 * lanes) lanes /= 2;
+    return lanes >= 8 && (!extent || *extent >= 2 * lanes) ? lanes : 0;
   }
 
   bool data_guarded(const Node& n, DimId d) const {

@@ -6,9 +6,8 @@
 //   tang-test --tang build/release/tang tests/text/derive            compares
 //   tang-test --tang build/release/tang --update tests/text/derive   rewrites the expectations
 //
-// A run line may be filtered: `# run: derive --json %s | keys a,b` is not a shell; the only filter
-// is
-// `| grep TEXT`, which keeps the lines that contain TEXT.
+// A run line may end in a filter (it is no shell): `| grep TEXT` keeps the lines that contain TEXT,
+// `| field NAME` prints that field of the JSON object.
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
@@ -20,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 extern char** environ;
 
@@ -112,18 +113,25 @@ class TextTest {
 
  private:
   Outcome run_line(const std::string& line, std::vector<std::string>& actual) {
-    std::string command = line, filter;
-    if (const size_t bar = line.find(" | grep "); bar != std::string::npos) {
-      command = line.substr(0, bar);
-      filter = line.substr(bar + 8);
-    }
+    std::string command = line;
+    const auto filter = [&](const std::string& mark) {
+      const size_t bar = command.find(mark);
+      const std::string argument = bar == std::string::npos ? "" : line.substr(bar + mark.size());
+      command = command.substr(0, bar);
+      return argument;
+    };
+    const std::string kept = filter(" | grep "), field = filter(" | field ");
     std::vector<std::string> args = words(command);
     for (std::string& a : args)
       if (a == "%s") a = file_.filename().string();
-    const Outcome o = run(program_, args, temp_);
+    Outcome o = run(program_, args, temp_);
+    if (!field.empty() && o.status == 0) {
+      const auto object = nlohmann::json::parse(o.out, nullptr, false);
+      o.out = object.is_object() && object.contains(field) ? object[field].dump() : "no " + field;
+    }
     for (const std::string* text : {&o.out, &o.err})
       for (const std::string& l : lines_of(*text))
-        if (l.find(filter) != std::string::npos) actual.push_back(l.empty() ? "#|" : "#| " + l);
+        if (l.find(kept) != std::string::npos) actual.push_back(l.empty() ? "#|" : "#| " + l);
     if (o.status != 0) actual.push_back("#| exit " + std::to_string(o.status));
     return o;
   }

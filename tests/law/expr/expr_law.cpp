@@ -226,11 +226,15 @@ RC_GTEST_PROP(Canon, KeepsTheValue, (uint64_t seed)) {
   }
 }
 
-// sqrt has no derivative at 0.
+// sqrt has no derivative at 0, nor atan2 at the origin.
 bool at_domain_edge(const ExprPool& p, ExprId e, const std::vector<double>& x) {
-  for (ExprId id : p.reachable(e))
-    if (p[id].op == Op::sqrt && evaluate_at(p, id, x) == 0) return true;
-  return false;
+  const auto is_zero = [&](ExprId id) { return evaluate_at(p, id, x) == 0; };
+  const std::vector<ExprId> nodes = p.reachable(e);
+  return std::any_of(nodes.begin(), nodes.end(), [&](ExprId id) {
+    const ExprNode& n = p[id];
+    return (n.op == Op::sqrt && is_zero(id)) ||
+           (n.op == Op::atan2 && is_zero(n.args[0]) && is_zero(n.args[1]));
+  });
 }
 
 // Law 3: the derivative is the limit of differences, away from kinks. Both step sizes must agree

@@ -151,6 +151,30 @@ RC_GTEST_PROP(rewrite, invariant_factors_leave_sums, ()) {
       "hoist_invariant_factors");
 }
 
+RC_GTEST_PROP(rewrite, terms_and_scales_leave_maxima, ()) {
+  const int i = between(1, 6), j = between(0, 6);
+  const std::string body =
+      one_of({"max[j](x[i, j] + f[i])", "max[j](3 * x[i, j] / 7 - f[i])",
+              "min[j](f[i] - x[i, j] * 0.5)", "max[j | j <= i](f[i] + 2 * x[i, j] + i)",
+              "max[j](select(b[i, j], 2 * x[i, j] + f[i], -inf))"});
+  expect(run_both(dims(i, j, 1) + "input x[i, j], f[i] : f32, b[i, j] : bool\ny[i] = " + body +
+                      "\noutput y\n",
+                  static_cast<uint64_t>(between(0, 1000))),
+         "hoist_invariant_factors");
+}
+
+RC_GTEST_PROP(rewrite, read_guards_become_term_guards, ()) {
+  const int i = between(1, 6), j = between(0, 6);
+  const std::string body =
+      one_of({"sum[j](x?[i, i + j] * z[j])", "sum[j](x?[i, 2*j - i] * f[i] * x?[i, j - 1])",
+              "max[j](x?[i, i - j])", "max[j](x?[i, i - j] + z[j])", "prod[j](x?[i, j - 2])",
+              "sum[j](x?[n[i], j] * z[j])", "min[j](x?[n[i], j + n[i]])"});
+  expect(run_both(dims(i, j, 1) + "input x[i, j], f[i], z[j] : f32, n[i] : i32\ny[i] = " + body +
+                      "\noutput y\n",
+                  static_cast<uint64_t>(between(0, 1000))),
+         "promote_guards");
+}
+
 // Attention with every kind of mask, scale, bias and way to normalise.
 std::string random_attention() {
   const int i = between(1, 7), j = between(1, 7), e = between(1, 3);
@@ -240,6 +264,15 @@ RC_GTEST_PROP(rewrite, deviations_become_moments, ()) {
       "- mu[i], 2)) + 1e-5)\n"
       "output y\n",
       "y[i] = var[j | j <= i](x[i, j])\noutput y\n",
+      "mu[i] = mean[j](x[i, j])\ny[i] = mean[j](x[i, j] * x[i, j]) - mu[i] * mu[i]\noutput y, mu\n",
+      "y[i, j] = x[i, j] * rsqrt(1 - pow(mean[j](x[i, j]), 2) + mean[j](pow(x[i, j], 2)))\n"
+      "output y\n",
+      "q[i] = sum[j](x[i, j] * x[i, j])\ny[i] = q[i] / size(j) - pow(sum[j](x[i, j]) / size(j), "
+      "2)\n"
+      "output y, q\n",
+      "mu[i] = mean[j | j <= i](x[i, j])\ny[i] = mean[j | j <= i](pow(x[i, j], 2)) - mu[i] * "
+      "mu[i]\n"
+      "output y\n",
   });
   expect(run_both(dims(i, j, 1) + "input x[i, j] : f32\n" + form, 13), "welford", 1e-10);
 }
