@@ -22,13 +22,13 @@ Result<void> pin(const std::string& path, const Graph& g, KernelPlan& plan, cons
   for (const auto& [field, value] : fields.items()) {
     if (planned.contains(field) && planned[field] == value) continue;
     if (field == "lanes") {
-      if (value != 0 && value != 8 && value != 16)
+      if (value != 0 && value != 8 && value != 16 && value != 32)
         return refuse(path, plan.name, fmt::format("`lanes` is {}", value.dump()),
-                      "lanes are 0, 8 or 16");
+                      "lanes are 0, 8, 16 or 32");
       if (value != 0 && plan.lanes == 0)
         return refuse(
             path, plan.name,
-            "lanes need a commutative fold over one innermost loop of its own (law fold_split)",
+            "lanes need a commutative fold over one innermost loop of its own (law fold_perm)",
             "leave `lanes` at 0");
       plan.lanes = value.get<int64_t>();
     } else if (field == "contract") {

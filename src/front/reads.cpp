@@ -1,12 +1,12 @@
 // Reads (language.md 1.6): positions as affine forms, gathers, ranges and fills.
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "front/elaborator.h"
 #include "ir/guards.h"
+#include "ir/inside.h"
 #include "ir/print.h"
 
 namespace tang {
@@ -15,29 +15,6 @@ namespace {
 
 constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
 constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-
-// Whether psi >= 0 (== 0 if `zero`) for all guards implies form >= 0 over the boxes: the form minus
-// multiples of at most `depth` guards is proved non-negative. Recursion is bounded by depth.
-bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards, int depth) {
-  if (proved_nonnegative(g, form)) return true;
-  if (depth == 0) return false;
-  for (const Guard& guard : guards) {
-    if (guard.what == Guard::What::data) continue;
-    for (int sign : {1, -1}) {
-      if (sign < 0 && guard.what != Guard::What::zero) continue;
-      Form psi = Poly(sign) * guard.form;
-      if (implied(g, form - psi, guards, depth - 1)) return true;
-      for (const Form::Term& t : psi.terms) {
-        std::optional<int64_t> p = form.coefficient(t.dim).constant(), q = t.coeff.constant();
-        if (!p || !q || *p == 0 || *q == 0 || (*p > 0) != (*q > 0) || *p == *q) continue;
-        int64_t common = std::gcd(*p, *q);
-        Form combined = Poly(std::abs(*q / common)) * form - Poly(std::abs(*p / common)) * psi;
-        if (implied(g, combined, guards, depth - 1)) return true;
-      }
-    }
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -220,11 +197,11 @@ bool Elaborator::check_range(const ast::Node& n, TensorId t, std::uint32_t axis,
   for (const Form::Term& term : form.terms) {
     if (g_.extent(term.dim).is_zero()) return true;
   }
-  if (below && !implied(g_, form, frame_.guards, 2)) {
+  if (below && !implied(g_, form, frame_.guards)) {
     out_of_range(n, t, axis, form, r->lo, r->hi, true);
     return false;
   }
-  if (above && !implied(g_, Form(size - Poly(1)) - form, frame_.guards, 2)) {
+  if (above && !implied(g_, Form(size - Poly(1)) - form, frame_.guards)) {
     out_of_range(n, t, axis, form, r->lo, r->hi, false);
     return false;
   }

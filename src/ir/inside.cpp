@@ -145,7 +145,7 @@ class Search {
 
 // The form minus multiples of at most `depth` guards is proved non-negative. Recursion is bounded
 // by depth.
-bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards, int depth) {
+bool implied_by(const Graph& g, const Form& form, const std::vector<Guard>& guards, int depth) {
   if (proved_nonnegative(g, form)) return true;
   if (depth == 0) return false;
   for (const Guard& guard : guards) {
@@ -153,14 +153,14 @@ bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards,
     for (int sign : {1, -1}) {
       if (sign < 0 && guard.what != Guard::What::zero) continue;
       const Form psi = Poly(sign) * guard.form;
-      if (implied(g, form - psi, guards, depth - 1)) return true;
+      if (implied_by(g, form - psi, guards, depth - 1)) return true;
       for (const Form::Term& t : psi.terms) {
         const auto p = form.coefficient(t.dim).constant(), q = t.coeff.constant();
         if (!p || !q || *p == 0 || *q == 0 || (*p > 0) != (*q > 0) || *p == *q) continue;
         const int64_t common = std::gcd(*p, *q);
         const Form combined =
             Poly(std::abs(*q / common)) * form - Poly(std::abs(*p / common)) * psi;
-        if (implied(g, combined, guards, depth - 1)) return true;
+        if (implied_by(g, combined, guards, depth - 1)) return true;
       }
     }
   }
@@ -191,6 +191,10 @@ std::optional<Proof> prove_exactly(const Graph& g, const Form& form,
 
 }  // namespace
 
+bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards) {
+  return implied_by(g, form, guards, 2);
+}
+
 Proof prove_nonnegative(const Graph& g, const Form& form, const std::vector<Guard>& guards) {
   if (!form.is_affine()) return Proof::open;
   if (proved_nonnegative(g, form)) return Proof::holds;
@@ -198,7 +202,7 @@ Proof prove_nonnegative(const Graph& g, const Form& form, const std::vector<Guar
     if (g.extent(t.dim).is_zero()) return Proof::holds;  // no points
   const std::optional<Proof> exact = prove_exactly(g, form, guards);
   if (exact && *exact != Proof::open) return *exact;
-  if (implied(g, form, guards, 2)) return Proof::holds;
+  if (implied(g, form, guards)) return Proof::holds;
   if (exact || !guards.empty()) return Proof::open;
   const auto r = range(form, [&g](DimId d) { return g.extent(d); });
   return r && (Poly(-1) - r->lo).proved_nonnegative() ? Proof::fails : Proof::open;

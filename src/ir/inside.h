@@ -16,6 +16,9 @@ enum class Proof : uint8_t {
   open,   // left to bind, or the budget is spent
 };
 
+// The sufficient proof alone.
+bool implied(const Graph& g, const Form& form, const std::vector<Guard>& guards);
+
 // Guards that are data or gather are ignored, so they prove nothing.
 Proof prove_nonnegative(const Graph& g, const Form& form, const std::vector<Guard>& guards);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <signal.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -112,6 +113,24 @@ class CExecutable : public Executable {
   WorkspaceFunction workspace_;
 };
 
+// Holds back SIGINT and SIGTERM while temporary files exist; they arrive when these are removed.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // A directory of our own, removed with all in it.
 class TempDir {
  public:
@@ -155,6 +174,7 @@ Hash128 cache_key(const Compiler& compiler, const std::vector<std::string>& flag
 Result<std::shared_ptr<Library>> build(const Compiler& compiler, const std::string& source,
                                        const CompileOptions& options, const Hash128& key,
                                        Diagnostics& warnings) {
+  const HeldSignals held;
   const TempDir dir(options.temp_dir);
   if (dir.path().empty()) {
     return error("E0902",

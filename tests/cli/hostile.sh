@@ -14,6 +14,8 @@ mkdir "$work/locked"; chmod 500 "$work/locked"
 : >"$work/file"
 TANG_CACHE_DIR=$work/file/x expect 0 run "$attention" -D seq=4; err "W0901"; err "$work/file/x"
 [[ $(grep -c W0901 "$work/err") == 1 ]] || fault "one warning"
+# Permissions do not bind root.
+((EUID == 0)) || { TANG_CACHE_DIR=$work/locked expect 0 run "$attention" -D seq=4; err "W0901"; err "$work/locked"; }
 TANG_CACHE=0 expect 0 run "$attention" -D seq=4; silent
 (unset TANG_CACHE_DIR HOME XDG_CACHE_HOME; expect 0 run "$attention" -D seq=4; silent; finish) || failures=$((failures + 1))
 (unset TANG_CACHE_DIR; export XDG_CACHE_HOME=$work/xdg; expect 0 run "$attention" -D seq=4; exists "$work/xdg/tang"; finish) || failures=$((failures + 1))
@@ -23,6 +25,9 @@ for entry in "$TANG_CACHE_DIR"/*; do head -c 100 "$entry" >"$work/cut"; cp "$wor
 expect 0 run "$attention" -D seq=4; silent
 # A full disk, as a file size limit: for the cache and the compiler, and for outputs.
 (ulimit -f 16; TANG_CACHE_DIR=$work/full expect 0 derive "$attention" -D seq=4; finish) || failures=$((failures + 1))
+mkdir "$work/tmp"
+(ulimit -f 4; export TMPDIR=$work/tmp TANG_CACHE_DIR=$work/full; expect 3 run "$attention" -D seq=4 --naive; err "E0902"; err "$work/tmp"; finish) || failures=$((failures + 1))
+[[ -z $(ls -A "$work/tmp") && -z $(ls -A "$work/full" 2>/dev/null) ]] || fault "files of a failed compilation are left"
 expect 0 run "$attention" -D seq=300
 (ulimit -f 100; expect 2 run "$attention" -D seq=300 --out "$work/o.npy"; err "E0708"; missing "$work/o.npy"; finish) || failures=$((failures + 1))
 [[ -z $(find "$work" -name '*.part*') ]] || fault "a partial file is left"
@@ -56,4 +61,11 @@ expect 2 run "$work/two.tang" --in x="$work/o.npy"; err "E0706"; err "[8, 5, 64]
 pid=$!
 sleep 0.5; kill -INT $pid; wait $pid; code=$?
 [[ $code == 130 ]] || fault "interrupted: exit $code, not 130"
+# A compilation: the interrupt is held back until its files are gone.
+(TMPDIR=$work/tmp TANG_CACHE=0 exec "$TANG" run "$attention" -D seq=4 --naive) >/dev/null 2>&1 &
+pid=$!
+for ((k = 0; k < 200; k++)); do [[ -n $(ls -A "$work/tmp") ]] && break; sleep 0.01; done
+kill -INT $pid; wait $pid; code=$?
+[[ $code == 130 ]] || fault "interrupted compilation: exit $code, not 130"
+[[ -z $(ls -A "$work/tmp") ]] || fault "files of an interrupted compilation are left"
 finish

@@ -86,4 +86,10 @@ expect 0 derive "$attention" -D seq=64 --schedule-out "$work/s.json"; exists "$w
 expect 0 check "$attention" -D seq=64 --schedule "$work/s.json"
 echo '{"schema":1,"kernels":{"o":{"mapping":"warp"}}}' >"$work/t.json"
 expect 2 check "$attention" -D seq=64 --schedule "$work/t.json"; err "E0805"
+# A stride over a monoid that does not commute is refused, with the law; over one that does it is taken.
+printf 'dim i = 8, t = 64\ninput a[i, t], b[i, t], c[i, t] : f32\nh[i] = affine[t](a[i, t], b[i, t]).b\ns[i] = sum[t](c[i, t])\noutput h, s\n' >"$work/affine.tang"
+printf '{"schema":1,"kernels":{"h":{"lanes":8}}}' >"$work/t.json"
+expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commutative"
+printf '{"schema":1,"kernels":{"s":{"lanes":8}}}' >"$work/t.json"
+expect 0 check "$work/affine.tang" --schedule "$work/t.json"
 finish
