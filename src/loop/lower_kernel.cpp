@@ -483,23 +483,11 @@ void KernelLowering::store_group(const std::vector<size_t>& targets,
     }
     for (size_t k = 0; k < targets.size(); ++k) {
       const Target& t = node_.targets[targets[k]];
-      int opened = 0;
-      open_missing(t, opened);
       std::vector<Form> forms;
       for (DimId p : t.points) forms.push_back(Form::coordinate(p));
       b.store(*buffers_[index(t.tensor)], x.address(t.tensor, forms, r), values[k]);
-      close(opened);
     }
   });
-}
-
-// A target without one of the outer points is stored once, where that point is 0.
-void KernelLowering::open_missing(const Target& t, int& opened) {
-  for (DimId p : plan_.outer) {
-    if (contains(t.points, p)) continue;
-    open_if(b.eq(x.value_of[p], b.integer(0)));
-    ++opened;
-  }
 }
 
 // select(c, new, old[p]) over its own element writes under c only.

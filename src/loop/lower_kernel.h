@@ -95,7 +95,6 @@ class KernelLowering {
   void blocks(const std::function<void()>& inside);
   void store_targets();
   void store_group(const std::vector<size_t>& targets, const std::vector<DimId>& inner);
-  void open_missing(const Target& t, int& opened);
   Gate gate_of(const Target& t, TensorId old);
   Value inline_read(LeafId leaf, int level);
 

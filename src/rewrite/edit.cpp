@@ -49,6 +49,60 @@ bool is_sum_fold(Graph& g, const Node& n) {
          g.pool[n.folds[0].args[0]].kind == Kind::real && facts(g, n.folds[0].monoid).sum;
 }
 
+ExprId replace_factor(Graph& g, ExprId e, ExprId factor, ExprId by) {
+  return rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) {
+    const bool cast = now.op == Op::cast && now.kind == Kind::real && now.args[0] == by;
+    return old == factor || cast ? std::optional(by) : std::nullopt;
+  });
+}
+
+bool is_factor(Rewriting& rw, ExprId e, ExprId factor) {
+  Graph& g = rw.g;
+  Leaf marker;
+  marker.what = Leaf::What::argument;
+  marker.kind = Kind::real;
+  const ExprId w = g.variable(marker);
+  for (const CanonTerm& t : rw.canon.sum(replace_factor(g, e, factor, w))) {
+    int power = 0;
+    for (const auto& [atom, n] : t.factors) {
+      const std::vector<ExprId> inside = g.pool.reachable(atom);
+      if (atom == w)
+        power += n;
+      else if (std::binary_search(inside.begin(), inside.end(), w))
+        return false;
+    }
+    if (power != 1) return false;
+  }
+  return true;
+}
+
+std::vector<ExprId> addends(Graph& g, ExprId root) {
+  constexpr size_t most = 16;
+  std::unordered_map<ExprId, std::vector<ExprId>> parts;
+  for (ExprId id : g.pool.reachable(root)) {
+    const ExprNode n = g.pool[id];
+    std::vector<ExprId>& own = parts[id];
+    own = {id};
+    if (n.kind != Kind::real || n.arity() == 0) continue;
+    const std::vector<ExprId> a = parts.at(n.args[0]);
+    const std::vector<ExprId> b = n.arity() > 1 ? parts.at(n.args[1]) : std::vector<ExprId>{};
+    std::vector<ExprId> made;
+    if (n.op == Op::add || n.op == Op::sub) {
+      made = a;
+      for (ExprId e : b) made.push_back(n.op == Op::add ? e : g.make(Op::neg, e));
+    } else if (n.op == Op::neg) {
+      for (ExprId e : a) made.push_back(g.make(Op::neg, e));
+    } else if (n.op == Op::mul) {
+      for (ExprId x : a)
+        for (ExprId y : b) made.push_back(g.make(Op::mul, x, y));
+    } else if (n.op == Op::quot) {
+      for (ExprId e : a) made.push_back(g.make(Op::quot, e, n.args[1]));
+    }
+    if (made.size() > 1 && made.size() <= most) own = std::move(made);
+  }
+  return parts.at(root);
+}
+
 std::vector<TensorId> tensors_in(const Graph& g, ExprId e) {
   std::vector<TensorId> result;
   for (LeafId l : leaves_of(g, e))

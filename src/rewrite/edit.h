@@ -17,6 +17,14 @@ bool is_state(const Graph& g, ExprId e, uint32_t number);
 // The node is one commutative-sum (max) fold of one real argument without a scan.
 bool is_sum_fold(Graph& g, const Node& n);
 
+// True if e is linear in `factor`, a subexpression, which is exactly one factor of each of its
+// terms; casts to float formats are seen through.
+bool is_factor(Rewriting& rw, ExprId e, ExprId factor);
+// e with `factor`, and a float cast around it, replaced.
+ExprId replace_factor(Graph& g, ExprId e, ExprId factor, ExprId by);
+// What adds up to e, products and quotients of sums distributed; e alone beyond 16 terms.
+std::vector<ExprId> addends(Graph& g, ExprId e);
+
 // True if the value of tensor `from` depends on any tensor in `targets`.
 bool reaches(const Graph& g, const std::vector<TensorId>& from, const std::set<TensorId>& targets);
 std::vector<TensorId> tensors_in(const Graph& g, ExprId e);

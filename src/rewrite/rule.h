@@ -76,8 +76,10 @@ bool canonicalise(Rewriting& rw);
 bool promote_guards(Rewriting& rw);
 bool promote_read_guards(Rewriting& rw);  // late
 bool substitute_maps(Rewriting& rw);
+bool split_weights(Rewriting& rw);
 bool hoist_invariant_factors(Rewriting& rw);
 bool hoist_out_of_maxima(Rewriting& rw);  // late
+bool shift_softmax(Rewriting& rw);
 bool stabilize_softmax(Rewriting& rw);
 bool recognise_logsumexp(Rewriting& rw);
 bool recognise_welford(Rewriting& rw);

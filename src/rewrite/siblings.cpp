@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ir/guards.h"
+#include "rewrite/ancestry.h"
 #include "rewrite/edit.h"
 
 namespace tang {
@@ -35,18 +36,21 @@ class Siblings {
   Siblings(Rewriting& rw, NodeId a, NodeId b) : rw(rw), g(rw.g), a_(a), b_(b) {}
 
   // Merges b into a if every condition holds.
-  bool run(const std::vector<std::vector<NodeId>>& readers) {
+  bool run(const Ancestry& ancestry) {
     if (!align()) return false;
     if (g[a_].operand != g[b_].operand) return false;
+    const bool reader = overlap(ancestry.readers(a_), ancestry.readers(b_));
+    if (!reader && !overlap(ancestry.reads(a_), ancestry.reads(b_)))
+      return miss("they share no argument and no reader");
     moved_ = renamed(g[b_]);
     if (moved_.guards != g[a_].guards) return miss("their conditions differ");
     for (const Target& t : moved_.targets)
       if (!in_order(t.points, g[a_].points)) return miss("their axes stand in another order");
-    if (!shares_read() && !common_reader(readers))
-      return miss("they share no argument and no reader");
+    if (!reader && !shares_read()) return miss("they share no argument and no reader");
     if (state_size(g, g[a_]) + state_size(g, g[b_]) > accumulator_budget)
       return miss("the state would exceed 32 scalars");
-    if (depends(a_, b_) || depends(b_, a_)) return miss("one depends on the other");
+    if (ancestry.depends(a_, b_) || ancestry.depends(b_, a_))
+      return miss("one depends on the other");
     apply();
     return true;
   }
@@ -91,21 +95,11 @@ class Siblings {
     });
   }
 
-  bool common_reader(const std::vector<std::vector<NodeId>>& readers) {
-    const auto of = [&](NodeId id) {
-      std::set<NodeId> all;
-      for (const Target& t : g[id].targets)
-        all.insert(readers[index(t.tensor)].begin(), readers[index(t.tensor)].end());
-      return all;
-    };
-    const std::set<NodeId> a = of(a_), b = of(b_);
-    return std::any_of(a.begin(), a.end(), [&](NodeId id) { return b.contains(id); });
-  }
-
-  bool depends(NodeId reader, NodeId on) {
-    std::set<TensorId> targets;
-    for (const Target& t : g[on].targets) targets.insert(t.tensor);
-    return reaches(g, tensors_read(g, g[reader]), targets);
+  // Of two ascending lists.
+  template <class T>
+  static bool overlap(const std::vector<T>& a, const std::vector<T>& b) {
+    return std::any_of(a.begin(), a.end(),
+                       [&](T x) { return std::binary_search(b.begin(), b.end(), x); });
   }
 
   void apply() {
@@ -147,14 +141,14 @@ bool merge_siblings(Rewriting& rw) {
       std::sort(points.begin(), points.end());
       groups[{points, reduce}].push_back(id);
     }
-  std::vector<std::vector<NodeId>> readers = g.readers();
+  Ancestry ancestry(g);
   for (const auto& [key, nodes] : groups)
     for (size_t i = 0; i < nodes.size(); ++i)
       for (size_t j = i + 1; j < nodes.size(); ++j) {
         if (!g[nodes[i]].alive || !g[nodes[j]].alive) continue;
-        if (!Siblings(rw, nodes[i], nodes[j]).run(readers)) continue;
+        if (!Siblings(rw, nodes[i], nodes[j]).run(ancestry)) continue;
         any = true;
-        readers = g.readers();
+        ancestry.merged(nodes[i], nodes[j]);
       }
   return any;
 }

@@ -92,48 +92,17 @@ class Stabilization {
     }
     for (DimId d : n.points)
       if (!contains(sum.max_points, d)) sum.columns.push_back(d);
-    if (!linear_in(argument, weight))
+    if (!is_factor(rw, argument, weight))
       return refused(id, "the weight is not exactly one factor of each term");
     sum.operand = weight_format(argument, weight);
-    sum.g = rw.simplify(without_weight(argument, weight));
+    sum.g = rw.simplify(replace_factor(g, argument, weight, g.pool.real(1)));
     return with_guards(id, n, std::move(sum));
-  }
-
-  // The argument with the weight (and a cast around it) replaced by 1.
-  ExprId without_weight(ExprId argument, ExprId weight) {
-    return replaced(argument, weight, g.pool.real(1));
-  }
-
-  ExprId replaced(ExprId argument, ExprId weight, ExprId by) {
-    return rewrite_expr(g, argument, [&](ExprId old, const ExprNode& now) {
-      const bool cast_weight = now.op == Op::cast && now.kind == Kind::real && now.args[0] == by;
-      return old == weight || cast_weight ? std::optional(by) : std::nullopt;
-    });
   }
 
   std::optional<Format> weight_format(ExprId argument, ExprId weight) {
     for (ExprId id : g.pool.reachable(argument))
       if (g.pool[id].op == Op::cast && g.pool[id].args[0] == weight) return g.pool[id].format;
     return std::nullopt;
-  }
-
-  bool linear_in(ExprId argument, ExprId weight) {
-    Leaf marker;
-    marker.what = Leaf::What::argument;
-    marker.kind = Kind::real;
-    const ExprId w = g.variable(marker);
-    for (const CanonTerm& t : rw.canon.sum(replaced(argument, weight, w))) {
-      int power = 0;
-      for (const auto& [atom, n] : t.factors) {
-        const std::vector<ExprId> inside = g.pool.reachable(atom);
-        if (atom == w)
-          power += n;
-        else if (std::binary_search(inside.begin(), inside.end(), w))
-          return false;
-      }
-      if (power != 1) return false;
-    }
-    return true;
   }
 
   // The max's guards must be the sum's; guards the sum has alone gate its g.

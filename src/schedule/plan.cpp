@@ -170,6 +170,12 @@ class Planner {
     }
   }
 
+  // A point that some target lacks is looped inside, so that this target is stored outside of it.
+  static bool in_all_targets(const Node& n, DimId p) {
+    return std::all_of(n.targets.begin(), n.targets.end(),
+                       [p](const Target& t) { return contains(t.points, p); });
+  }
+
   KernelPlan kernel(NodeId id) const {
     const Node& n = g[id];
     KernelPlan k;
@@ -182,7 +188,10 @@ class Planner {
         k.inlined.push_back({operand, options.vectorise ? nested_lanes(g[operand]) : 0});
     }
     const std::vector<Component> all = components(g, n);
-    if (!n.folds.empty()) k.inner = invariant_points(n, all);
+    const std::vector<DimId> invariant =
+        n.folds.empty() ? std::vector<DimId>{} : invariant_points(n, all);
+    for (DimId p : n.points)
+      if (contains(invariant, p) || !in_all_targets(n, p)) k.inner.push_back(p);
     if (n.scan && n.scan->matrix) k.inner = {n.scan->matrix->first};
     for (DimId p : n.points)
       if (!contains(k.inner, p) && !(n.scan && n.scan->along == p)) k.outer.push_back(p);
