@@ -34,6 +34,11 @@ const std::vector<Command>& commands() {
        "tang emit examples/attention.tang -o out"},
       {"bench", "time each kernel and the whole program",
        "tang bench examples/attention.tang -D seq=1024 --vs-naive"},
+      {"generate",
+       "text from a model: a llama2.c checkpoint. The continuation goes to stdout as it is made, "
+       "statistics to stderr",
+       "tang generate --model stories.bin --tokenizer tok.bin --prompt \"Once upon a time\"",
+       false},
       {"rules", "list the rewrite rules: rule, law, theorem, test", "tang rules --json", false},
       {"devices", "what is here, with limits", "tang devices --json", false},
       {"cache", "info or clear: the compiled programs kept between runs", "tang cache info", false},
@@ -42,7 +47,6 @@ const std::vector<Command>& commands() {
       {"bound", "the traffic bound and the optimal tile", "", true, true},
       {"grad", "print the gradient graph", "", true, true},
       {"report", "one page with graphs, derivation and timings", "", true, true},
-      {"generate", "text from a model", "", false, true},
       {"reduce", "shrink a program that fails check", "", true, true},
   };
   return list;
@@ -61,7 +65,7 @@ Diagnostic usage(std::string message, std::string hint) {
 // Options whose text needs a second look, with what CLI11 put in them.
 struct Raw {
   std::vector<std::string> sizes;
-  std::string device, seed, tol, math = "real", runs;
+  std::string device, seed, tol, math = "real", runs, steps, temperature;
 };
 
 CLI::Option* list(CLI::App* app, const std::string& name, std::vector<std::string>& into,
@@ -120,6 +124,14 @@ void add_command_options(const std::string& name, CLI::App* app, Options& o, Raw
     app->add_flag("--vs-naive", o.vs_naive, "also time the program as written");
     app->add_flag("--warm", o.warm, "the same buffers in every run (default: rotated)");
     app->add_option("--runs", raw.runs, "number of timed runs")->type_name("N");
+  } else if (name == "generate") {
+    app->add_option("--model", o.model, "a llama2.c checkpoint")->required()->type_name("FILE");
+    app->add_option("--tokenizer", o.tokenizer, "its tokenizer")->type_name("FILE");
+    app->add_option("--prompt", o.prompt, "the text to continue; - is stdin")->type_name("TEXT");
+    app->add_option("--steps", raw.steps, "most new tokens (128)")->type_name("N");
+    app->add_option("--temp", raw.temperature, "temperature of sampling (0: the likeliest token)")
+        ->type_name("X");
+    app->add_flag("--naive", o.naive, "the program as written");
   }
 }
 
@@ -193,6 +205,21 @@ void read_sizes(const Raw& raw, Options& o, Diagnostics& errors) {
   }
 }
 
+void read_generation(const Raw& raw, Options& o, Diagnostics& errors) {
+  if (!raw.steps.empty()) {
+    int64_t steps = 0;
+    if (read_number(raw.steps, steps) && steps >= 0 && steps <= INT32_MAX)
+      o.steps = steps;
+    else
+      errors.push_back(
+          usage(fmt::format("--steps {}: this is not a number of tokens", raw.steps), ""));
+  }
+  if (!raw.temperature.empty() && (!read_number(raw.temperature, o.temperature) ||
+                                   !(o.temperature >= 0) || o.temperature > 1e6))
+    errors.push_back(
+        usage(fmt::format("--temp {}: this is not a number from 0 to 1e6", raw.temperature), ""));
+}
+
 void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
   read_sizes(raw, o, errors);
   for (size_t begin = 0; begin < raw.device.size();) {
@@ -210,6 +237,7 @@ void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
     else
       errors.push_back(usage(fmt::format("--tol {}: this is not a number from 0 on", raw.tol), ""));
   }
+  read_generation(raw, o, errors);
   if (!raw.runs.empty() && (!read_number(raw.runs, o.runs) || o.runs < 1 || o.runs > 1'000'000))
     errors.push_back(
         usage(fmt::format("--runs {}: this is not a number from 1 to 1000000", raw.runs), ""));

@@ -33,7 +33,11 @@ struct Options {
 
   std::vector<std::string> in, out, store, accumulate, replace;
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
-  int runs = 0;  // of bench; 0: as many as time allows
+  int runs = 0;                       // of bench; 0: as many as time allows
+  std::string model, tokenizer;       // of generate
+  std::optional<std::string> prompt;  // "-" is stdin
+  std::optional<int64_t> steps;       // none: 128, or as many as the context has room for
+  double temperature = 0;
   std::string dump_dir, output_dir, schedule_in, schedule_out, limits, coq;
 };
 

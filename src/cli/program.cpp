@@ -17,9 +17,10 @@ using Command = Outcome<void> (*)(Session&);
 
 Command find_function(const std::string& name) {
   static const std::map<std::string, Command> table = {
-      {"derive", derive_command},   {"run", run_command},     {"check", check_command},
-      {"emit", emit_command},       {"bench", bench_command}, {"rules", rules_command},
-      {"devices", devices_command}, {"cache", cache_command}, {"help", help_command}};
+      {"derive", derive_command},     {"run", run_command},         {"check", check_command},
+      {"emit", emit_command},         {"bench", bench_command},     {"rules", rules_command},
+      {"generate", generate_command}, {"devices", devices_command}, {"cache", cache_command},
+      {"help", help_command}};
   const auto it = table.find(name);
   return it == table.end() ? nullptr : it->second;
 }

@@ -94,6 +94,15 @@ Outcome<void> Session::load(bool require_all) {
   return {};
 }
 
+Outcome<void> Session::adopt(Graph graph) {
+  if (auto ok = check_passes(); !ok) return ok;
+  naive = std::move(graph);
+  if (passed("parse", [&] { return print(naive); })) return stop();
+  if (Diagnostics bad = bind(naive, {}); !bad.empty()) return fail(std::move(bad));
+  if (passed("bind", [&] { return print(naive); })) return stop();
+  return {};
+}
+
 Outcome<void> Session::store_formats() {
   for (const std::string& word : options.store) {
     const size_t at = std::min(word.find('='), word.size());
@@ -166,6 +175,7 @@ Outcome<void> Session::draw_inputs() {
 Outcome<Derivation> Session::derive_program() {
   DeriveOptions o;
   o.math = options.math;
+  o.keep_texts = options.command == "derive";  // only derive prints them
   Derivation d = derive(naive, o);
   // A rule's name stops after its first round, or dumps the program after its last application.
   const auto after = [&](const std::string& rule, bool last) {

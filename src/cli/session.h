@@ -45,6 +45,8 @@ class Session {
 
   // Reads, parses and binds the program, with the arrays of --in. Afterwards `naive` is set.
   Outcome<void> load(bool require_all);
+  // Takes a graph built in C++ instead, without params.
+  Outcome<void> adopt(Graph graph);
   // Fills in inputs that were not given, from the seed.
   Outcome<void> draw_inputs();
   std::vector<Array*> inputs();

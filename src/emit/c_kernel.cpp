@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "emit/c_expr.h"
+#include "loop/same.h"
 
 namespace tang {
 
@@ -24,14 +25,6 @@ using loop::Value;
 
 bool contains(const std::vector<BufferId>& list, BufferId id) {
   return std::find(list.begin(), list.end(), id) != list.end();
-}
-
-std::vector<BufferId> touched(const Kernel& kernel) {
-  std::vector<BufferId> all = kernel.reads;
-  all.insert(all.end(), kernel.writes.begin(), kernel.writes.end());
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
 }
 
 // Whether another buffer of the kernel may share this one's memory.
@@ -73,7 +66,7 @@ class KernelWriter {
 
 std::string KernelWriter::parameters() const {
   std::string text;
-  const std::vector<BufferId> all = touched(kernel_);
+  const std::vector<BufferId> all = loop::buffers_in_order(kernel_);
   for (BufferId id : all) {
     text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", pointer_type(program_, kernel_, id),
                         shared(program_, all, id) ? "" : "restrict ", expr_.buffer(id));
@@ -201,7 +194,7 @@ std::string kernel_call(const Program& program, const Kernel& kernel, const std:
                         const std::function<std::string(BufferId)>& pointer,
                         const std::function<std::string(ParamId)>& symbol) {
   std::string text;
-  for (BufferId id : touched(kernel)) {
+  for (BufferId id : loop::buffers_in_order(kernel)) {
     text += fmt::format("{}({}){}", text.empty() ? "" : ", ", pointer_type(program, kernel, id),
                         pointer(id));
   }

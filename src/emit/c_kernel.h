@@ -10,11 +10,13 @@
 
 namespace tang {
 
-// Writes `static void NAME(…)`. Parameters: the buffers it touches by BufferId, then its symbols.
+// Writes `static void NAME(…)`. Parameters: the buffers it touches in
+// the order of loop/same.h, then its symbols.
 void write_kernel(Writer& out, const loop::Program& program, const loop::Kernel& kernel,
                   const std::string& name, const Namer& scope);
 
-// A call of it, with a pointer expression per buffer and an integer expression per symbol.
+// A call of it, or of an equal kernel's function, with a pointer expression per buffer and an
+// integer expression per symbol.
 std::string kernel_call(const loop::Program& program, const loop::Kernel& kernel,
                         const std::string& name,
                         const std::function<std::string(loop::BufferId)>& pointer,

@@ -10,6 +10,7 @@
 #include "emit/snippets.h"
 #include "emit/workspace.h"
 #include "emit/writer.h"
+#include "loop/same.h"
 
 namespace tang {
 
@@ -47,14 +48,7 @@ class SourceWriter {
   std::string write() {
     header();
     if (options_.helpers) helpers();
-    for (const Kernel& kernel : program_.kernels) {
-      const bool alone = options_.prefix == "tang";
-      kernel_names_.push_back(names_.name(alone ? kernel.name : options_.prefix + kernel.name));
-    }
-    for (size_t k = 0; k < program_.kernels.size(); ++k) {
-      out_.blank();
-      write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_);
-    }
+    kernels();
     out_.blank();
     sizes();
     out_.blank();
@@ -71,6 +65,7 @@ class SourceWriter {
  private:
   void header();
   void helpers();
+  void kernels();
   void sizes();
   void workspace();
   void check_sizes();
@@ -119,6 +114,22 @@ void SourceWriter::helpers() {
   for (const char* file : {"prelude.h", "integer.h", "real.h", "formats.h"}) {
     out_.blank();
     out_.raw(snippet(file));
+  }
+}
+
+// Kernels that differ in names only are one function.
+void SourceWriter::kernels() {
+  const std::vector<size_t> first = loop::first_of_each(program_);
+  for (size_t k = 0; k < program_.kernels.size(); ++k) {
+    const std::string& name = program_.kernels[k].name;
+    const bool alone = options_.prefix == "tang";
+    kernel_names_.push_back(first[k] < k ? kernel_names_[first[k]]
+                                         : names_.name(alone ? name : options_.prefix + name));
+  }
+  for (size_t k = 0; k < program_.kernels.size(); ++k) {
+    if (first[k] < k) continue;
+    out_.blank();
+    write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_);
   }
 }
 

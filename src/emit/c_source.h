@@ -6,7 +6,8 @@
 // buffers: inputs, then outputs, in program order, an `into` output repeating its input's pointer.
 // tang_run gives 0, or 2 for a size that is negative or too large, or no workspace where one is
 // needed; it allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace`
-// (best aligned to 64), SIZE_MAX for a wrong size.
+// (best aligned to 64), SIZE_MAX for a wrong size. Kernels that differ in names only (the layers of
+// a model) are one function, called with each one's buffers.
 #pragma once
 
 #include <string>
