@@ -49,8 +49,6 @@ const char* unsupported(const Graph& g, const Node& n) {
   for (const Fold& f : n.folds) {
     if (f.entry || g[f.monoid].lift.size() != g[f.monoid].kinds.size()) return "`topk` is";
   }
-  for (TensorId t : tensors_read(g, n))
-    if (is_block(g[t].storage())) return "block formats are";
   return nullptr;
 }
 
