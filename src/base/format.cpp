@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/blocks.h"
+
 namespace tang {
 namespace {
 
@@ -235,7 +237,7 @@ double load_element(Format format, const std::byte* data, int64_t index) {
     default:
       break;
   }
-  if (is_block(format)) return not_a_number;
+  if (is_block(format)) return load_block_element(format, data, index);
   return static_cast<double>(load_integer(format, data, index));
 }
 
@@ -282,7 +284,7 @@ int64_t load_integer(Format format, const std::byte* data, int64_t index) {
     default:
       break;
   }
-  return is_block(format) ? 0 : round_to_integer(Format::i64, load_element(format, data, index));
+  return round_to_integer(Format::i64, load_element(format, data, index));
 }
 
 void store_integer(Format format, std::byte* data, int64_t index, int64_t value) {

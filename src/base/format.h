@@ -73,9 +73,9 @@ uint32_t encode_float(Format format, double x);
 double decode_float(Format format, uint32_t bits);
 
 // Element `index` of packed storage that starts at `data`; index counts elements, not bytes. The
-// caller keeps it in range. Block formats have no single elements: loading gives NaN (load_integer
-// 0), storing does nothing. Storing i4 and u4 rewrites the byte shared with the neighbour. Storage
-// need not be aligned.
+// caller keeps it in range. Elements of block formats are decoded (blocks.h); single ones are not
+// stored: storing does nothing. Storing i4 and u4 rewrites the byte shared with the neighbour.
+// Storage need not be aligned.
 double load_element(Format format, const std::byte* data, int64_t index);
 void store_element(Format format, std::byte* data, int64_t index, double value);
 

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <numbers>
+#include <vector>
 
+#include "base/blocks.h"
 #include "base/hash.h"
 
 namespace tang {
@@ -10,6 +12,16 @@ namespace {
 
 uint32_t high_half(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
 uint32_t low_half(uint64_t x) { return static_cast<uint32_t>(x); }
+
+void fill_blocks(Array& array, const RandomStream& stream) {
+  const FormatInfo& f = info(array.format);
+  std::vector<double> values(static_cast<size_t>(f.block));
+  std::byte* block = array.data.data();
+  for (int64_t i = 0; i < array.elements(); block += f.block_bytes) {
+    for (double& x : values) x = stream.normal(static_cast<uint64_t>(i++));
+    store_block(array.format, block, values);
+  }
+}
 
 }  // namespace
 
@@ -62,6 +74,7 @@ int64_t RandomStream::integer(uint64_t index, int64_t low, int64_t high) const {
 
 void fill_normal(Array& array, const RandomStream& stream) {
   const int64_t n = array.elements();
+  if (is_block(array.format)) return fill_blocks(array, stream);
   for (int64_t i = 0; i < n; ++i) array.set(i, stream.normal(static_cast<uint64_t>(i)));
 }
 

@@ -42,7 +42,8 @@ class RandomStream {
   uint64_t high_counter_;
 };
 
-// Fill a whole array, element i from draw i. Reals are rounded to the format; bools are fair.
+// Fill a whole array, element i from draw i. Reals are rounded to the format, or quantised to its
+// blocks; bools are fair.
 void fill_normal(Array& array, const RandomStream& stream);
 void fill_integers(Array& array, const RandomStream& stream, int64_t low, int64_t high);
 void fill_bools(Array& array, const RandomStream& stream);

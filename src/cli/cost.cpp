@@ -12,9 +12,13 @@ namespace tang::cli {
 
 namespace {
 
+// Of block formats the bytes an element takes on average, rounded up.
 Poly bytes_of(const loop::Buffer& b) {
-  const int64_t bits = info(b.format).bits;
-  return b.count * Poly(std::max<int64_t>(1, bits / 8));
+  const FormatInfo& f = info(b.format);
+  if (const auto n = b.count.constant(); n && bytes_for(b.format, *n))
+    return *bytes_for(b.format, *n);
+  if (is_block(b.format)) return b.count * Poly((f.block_bytes + f.block - 1) / f.block);
+  return b.count * Poly(std::max<int64_t>(1, f.bits / 8));
 }
 
 double size(const Graph& g, const std::vector<DimId>& dims) {

@@ -57,7 +57,18 @@ bool starts_negative(const Node& node) {
   return std::signbit(loop::real_value(node));
 }
 
+// Whether elements are read as f64, in which they are exact.
+bool is_wide_block(Format format) {
+  return is_block(format) && loop::compute_type(format) == Type::f64;
+}
+
 }  // namespace
+
+bool reads_narrowed(const loop::Program& program, const loop::Kernel& kernel, const Node& node) {
+  if (node.op != Op::cast || node.type != Type::f32) return false;
+  const Node& arg = kernel[node.args[0]];
+  return arg.op == Op::load && is_wide_block(program.buffers[arg.id].format);
+}
 
 std::string_view c_type(Type type) {
   constexpr std::string_view names[] = {"double", "float", "int64_t", "int32_t", "bool"};
@@ -120,6 +131,7 @@ int CExpr::level(const Node& node, bool indexing) const {
       return starts_negative(node) ? level_unary : level_atom;
     case Op::cast:
       // Casts that need a function are atoms; see cast().
+      if (reads_narrowed(program_, kernel_, node)) return level_atom;
       return node.type == Type::boolean ? level_equal : level_unary;
     case Op::load:
       return kind(program_.buffers[node.id].format) == Kind::boolean ? level_equal : level_atom;
@@ -166,7 +178,7 @@ std::string CExpr::call(const std::string& callee, const Node& node) const {
   return text + ")";
 }
 
-std::string CExpr::load(const Node& node) const {
+std::string CExpr::load(const Node& node, Type as) const {
   const Format format = program_.buffers[node.id].format;
   const std::string& base = buffers_[node.id];
   const std::string at = index(node.args[0]);
@@ -176,18 +188,22 @@ std::string CExpr::load(const Node& node) const {
     case Format::f8e4m3:
     case Format::f8e5m2:
       return fmt::format("tang_load_{}({}[{}])", name(format), base, at);
-    case Format::i4:
-    case Format::u4:
-      return fmt::format("tang_load_{}({}, {})", name(format), base, at);
     case Format::boolean:
       return fmt::format("{}[{}] != 0", base, at);
     default:
-      return fmt::format("{}[{}]", base, at);
+      break;
   }
+  // Elements of less than a byte and elements of blocks are found by their number.
+  if (is_wide_block(format))
+    return fmt::format("tang_load_{}_{}({}, {})", name(format), name(as), base, at);
+  if (info(format).bits < 8) return fmt::format("tang_load_{}({}, {})", name(format), base, at);
+  return fmt::format("{}[{}]", base, at);
 }
 
 std::string CExpr::cast(const Node& node) const {
-  const Type from = kernel_[node.args[0]].type;
+  const Node& arg = kernel_[node.args[0]];
+  const Type from = arg.type;
+  if (reads_narrowed(program_, kernel_, node)) return load(arg, Type::f32);
   if (node.type == Type::boolean) return print(node.args[0], false, level_less) + " != 0";
   const bool narrows = is_integer(node.type) && (is_real(from) || (from == Type::i64));
   if (narrows) return call(fmt::format("tang_cast_{}_{}", name(from), name(node.type)), node);
@@ -216,7 +232,7 @@ std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
     case Op::local:
       return locals_[node.id];
     case Op::load:
-      return load(node);
+      return load(node, node.type);
     case Op::element:
       return fmt::format("{}[{}]", locals_[node.id], index(node.args[0]));
     case Op::cast:

@@ -12,6 +12,11 @@ namespace tang {
 std::string_view c_type(loop::Type type);
 std::string_view c_storage(Format format);  // the type of a buffer's elements; i4, u4 two to a byte
 
+// Whether the node casts to f32 an element of blocks that is read as f64: one call decodes and
+// rounds it.
+bool reads_narrowed(const loop::Program& program, const loop::Kernel& kernel,
+                    const loop::Node& node);
+
 // Prints the expressions of a kernel. Reals use C operators; integers wrap by calls, except inside
 // indices and bounds, which do not overflow (loop/program.h).
 class CExpr {
@@ -39,7 +44,7 @@ class CExpr {
   std::string bare(const loop::Node& node, bool indexing, int level) const;
   std::string infix(const loop::Node& node, bool indexing, int level) const;
   std::string call(const std::string& callee, const loop::Node& node) const;
-  std::string load(const loop::Node& node) const;
+  std::string load(const loop::Node& node, loop::Type as) const;
   std::string cast(const loop::Node& node) const;
   int level(const loop::Node& node, bool indexing) const;
   bool is_infix(const loop::Node& node, bool indexing) const;

@@ -26,6 +26,7 @@ using loop::Role;
 bool narrows(const Program& program, const Kernel& kernel) {
   const auto is_f64 = [&](loop::Value v) { return kernel[v].type == loop::Type::f64; };
   for (const loop::Node& node : kernel.nodes) {
+    if (reads_narrowed(program, kernel, node)) continue;
     const bool cast = node.op == loop::Op::cast && node.type == loop::Type::f32;
     if ((cast || node.op == loop::Op::round) && is_f64(node.args[0])) return true;
   }
@@ -72,6 +73,7 @@ class SourceWriter {
   void run();
   void kernel_entry();
   std::string size(const Poly& poly) const;
+  std::string bytes(const Buffer& b) const;
   std::string sum(const Extent& extent) const;
   std::string pointer(BufferId id) const;
   std::string symbol(ParamId id) const { return fmt::format("symbols[{}]", index(id)); }
@@ -111,7 +113,7 @@ void SourceWriter::helpers() {
     out_.blank();
     out_.line("#define TANG_NARROWS 1");
   }
-  for (const char* file : {"prelude.h", "integer.h", "real.h", "formats.h"}) {
+  for (const char* file : {"prelude.h", "integer.h", "real.h", "formats.h", "blocks.h"}) {
     out_.blank();
     out_.raw(snippet(file));
   }
@@ -152,6 +154,14 @@ std::string SourceWriter::size(const Poly& poly) const {
   return minus.empty() ? plus : fmt::format("tang_size_sub({}, {}, &bad)", plus, minus);
 }
 
+// The bytes of a buffer as checked arithmetic.
+std::string SourceWriter::bytes(const Buffer& b) const {
+  const FormatInfo& f = info(b.format);
+  if (!is_block(b.format))
+    return fmt::format("tang_size_bytes({}, {}, &bad)", size(b.count), f.bits);
+  return fmt::format("tang_size_blocks({}, {}, {}, &bad)", size(b.count), f.block, f.block_bytes);
+}
+
 std::string SourceWriter::sum(const Extent& extent) const {
   std::string text;
   if (extent.constant != 0) text = fmt::format("INT64_C({})", extent.constant);
@@ -181,8 +191,7 @@ void SourceWriter::sizes() {
   for (size_t k = 0; k < program_.buffers.size(); ++k) {
     const Buffer& b = program_.buffers[k];
     if (b.count.is_constant() && b.count.proved_nonnegative()) continue;
-    out_.line(fmt::format("const int64_t bytes_{} = tang_size_bytes({}, {}, &bad);", k,
-                          size(b.count), info(b.format).bits));
+    out_.line(fmt::format("const int64_t bytes_{} = {};", k, bytes(b)));
     out_.line(fmt::format("(void)bytes_{};", k));
   }
   out_.line("if (bad) return 2;");

@@ -86,10 +86,6 @@ Result<void> Oracle::load_given(TensorId t) {
   if (array.shape != *shape)
     return error("E0706", fmt::format("the array of `{}` has shape {}, but the program needs {}",
                                       tensor.name, shape_text(array.shape), shape_text(*shape)));
-  if (is_block(array.format))
-    return error(
-        "E0590",
-        fmt::format("`{}` has a block format, which is not built yet in the oracle", tensor.name));
   if (array.elements() <= decode_limit / 8) {
     auto values = decode(array, tensor.kind);
     if (!values) return tl::unexpected(values.error());

@@ -37,7 +37,7 @@ struct OracleOptions {
 };
 
 // Tensors whose elements are known: inputs, or definitions as a device computed them. Their formats
-// may be any but block formats; shapes are the tensors'.
+// may be any; shapes are the tensors'.
 using Given = std::map<TensorId, const Array*>;
 using Evaluation = std::map<TensorId, Values>;
 

@@ -52,9 +52,11 @@ Result<Array> random_input(const Graph& g, TensorId t, std::span<const int64_t> 
                            uint64_t seed) {
   const Tensor& tensor = g[t];
   const Format format = tensor.storage();
-  if (is_block(format))
-    return error("E0590", fmt::format("random values for `{}` in {} are not built yet", tensor.name,
-                                      name(format)));
+  if (is_block(format) && tensor.sorted)
+    return error(
+        "E0713",
+        fmt::format("sorted values for `{}` in {} are not drawn", tensor.name, name(format)),
+        fmt::format("give it with --in {}=FILE", tensor.name));
   auto shape = oracle::shape_value(g, tensor.shape, params);
   if (!shape) return tl::unexpected(shape.error());
   auto array = make_array(format, std::move(*shape));

@@ -82,20 +82,18 @@ std::string member_label(const std::string& path, std::string_view member) {
 
 Result<ArrayFile> ArrayFile::open(const std::string& path) {
   const FileType type = file_type(path);
-  if (type == FileType::gguf) {
-    return error("E0709", fmt::format("{}: reading .gguf files is not built yet", path),
-                 "convert the tensors to .safetensors or .npy");
-  }
   if (type == FileType::raw) {
-    return error("E0709", fmt::format("{}: a raw file has no members, format or shape", path),
-                 "give it to one input, `--in NAME=FILE`, or use .npy, .npz or .safetensors");
+    return error(
+        "E0709", fmt::format("{}: a raw file has no members, format or shape", path),
+        "give it to one input, `--in NAME=FILE`, or use .npy, .npz, .safetensors or .gguf");
   }
   Result<InputFile> input = InputFile::open(path);
   if (!input) return tl::unexpected(std::move(input.error()));
   const auto file = std::make_shared<const InputFile>(std::move(*input));
-  Result<Members> members = type == FileType::npy   ? open_npy(file)
-                            : type == FileType::npz ? open_npz(file)
-                                                    : open_safetensors(file);
+  Result<Members> members = type == FileType::npy    ? open_npy(file)
+                            : type == FileType::npz  ? open_npz(file)
+                            : type == FileType::gguf ? open_gguf(file)
+                                                     : open_safetensors(file);
   if (!members) return tl::unexpected(std::move(members.error()));
   ArrayFile opened;
   opened.path_ = path;

@@ -44,7 +44,7 @@ struct NamedArray {
   Array array;
 };
 
-// An open .npy, .npz or .safetensors file.
+// An open .npy, .npz, .safetensors or .gguf file.
 class ArrayFile {
  public:
   struct Member {
@@ -52,10 +52,10 @@ class ArrayFile {
     std::function<Result<Array>()> load;
   };
 
-  // E0709 for raw and .gguf files.
+  // E0709 for raw files.
   static Result<ArrayFile> open(const std::string& path);
 
-  // In the order of the file (.npz) or of the names (.safetensors).
+  // In the order of the file (.npz, .gguf) or of the names (.safetensors).
   const std::vector<Member>& members() const { return members_; }
 
   // The member of that name; without a name, the only member. E0707 lists what there is.

@@ -60,7 +60,7 @@ class FileSource : public ByteSource {
 // How a file stores one element, and the format it is read as.
 struct StoredType {
   Format format = Format::f32;
-  int bytes = 4;             // in the file
+  int bytes = 4;             // in the file; 0 for block formats, which are read as they are
   bool is_unsigned = false;  // integers only
   bool big_endian = false;
 };
@@ -100,6 +100,7 @@ Result<NpyImage> npy_image(const Array& array, const std::string& path);
 Result<Members> open_npy(const SharedFile& file);
 Result<Members> open_npz(const SharedFile& file);
 Result<Members> open_safetensors(const SharedFile& file);
+Result<Members> open_gguf(const SharedFile& file);
 
 // A name from a file, quoted, at most 100 bytes, control characters escaped.
 std::string quoted_name(std::string_view name);

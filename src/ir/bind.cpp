@@ -214,6 +214,20 @@ class Binder {
     }
     if (out_.empty())
       for (const Tensor& t : g.tensors) volume(t);
+    for (const Tensor& t : g.tensors) blocks(t);
+  }
+
+  // The last axis of a block format, now that the params have values.
+  void blocks(const Tensor& t) {
+    const int block = info(t.storage()).block;
+    if (block == 1 || t.shape.empty()) return;
+    const auto last = bound_value(g, t.shape.back());
+    if (!last || *last % block == 0) return;
+    report("E0304",
+           fmt::format("the last axis of `{}{}` is {}, which is not a multiple of the block of {}, "
+                       "{}",
+                       t.name, print_shape(g, t.shape), *last, name(t.storage()), block),
+           "pad the last axis to whole blocks, or choose another format");
   }
 
   void volume(const Tensor& t) {

@@ -62,7 +62,7 @@ ParamId Builder::symbol(std::string_view name) {
 }
 
 BufferId Builder::buffer(std::string_view name, Format format, Poly count, Role role) {
-  check(!is_block(format), "a buffer of a loop program has no block format");
+  check(!is_block(format) || role == Role::input, "only inputs have block formats");
   std::string unique = unused(name, [&](const std::string& s) { return names_.contains(s); });
   names_.insert(unique);
   Buffer row;

@@ -126,7 +126,7 @@ void Parser::buffer() {
   expect(":");
   const Token format = take();
   const auto parsed = parse_format(format.text);
-  if (!parsed || is_block(*parsed)) fail("E0310", "expected a format", format);
+  if (!parsed) fail("E0310", "expected a format", format);
   row.format = parsed.value_or(Format::f32);
   expect("[");
   row.count = poly();

@@ -40,7 +40,9 @@ Type compute_type(Format format) {
     case Kind::real:
       break;
   }
-  return format == Format::f64 ? Type::f64 : Type::f32;
+  // Blocks whose values f32 cannot hold: sums of two products, and 2^127 · 6.
+  const bool wide = format == Format::q4_k || format == Format::mxfp4;
+  return format == Format::f64 || wide ? Type::f64 : Type::f32;
 }
 
 const OpInfo& info(Op op) { return op_table[static_cast<size_t>(op)]; }

@@ -168,7 +168,7 @@ std::string_view name(Role role);
 
 struct Buffer {
   std::string name;
-  Format format = Format::f32;  // any format but the block formats
+  Format format = Format::f32;  // a block format only if it is an input
   Poly count;                   // elements
   Role role = Role::workspace;
   std::optional<BufferId> into;  // of an output: the input whose memory it takes

@@ -355,8 +355,9 @@ void verify_header(const Program& program, Diagnostics& out) {
   for (const std::string& s : program.symbols) name_ok(s);
   for (const Buffer& b : program.buffers) {
     name_ok(b.name);
-    if (is_block(b.format)) {
-      out.push_back(fault("E0310", fmt::format("buffer `{}` has a block format", b.name)));
+    if (is_block(b.format) && b.role != Role::input) {
+      out.push_back(
+          fault("E0310", fmt::format("buffer `{}` has a block format, but is no input", b.name)));
     }
     if (!b.into) continue;
     const bool known = index(*b.into) < program.buffers.size();

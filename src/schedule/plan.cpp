@@ -44,14 +44,6 @@ double bytes_of(const Graph& g, TensorId t, const PlanOptions& options) {
   return size_of(g, volume(g[t].shape), options) * bytes;
 }
 
-// Why a node cannot be lowered yet; nullptr if it can.
-const char* unsupported(const Graph& g, const Node& n) {
-  if (n.gradient) return "gradients are";
-  for (TensorId t : tensors_read(g, n))
-    if (is_block(g[t].storage())) return "block formats are";
-  return nullptr;
-}
-
 std::string name_of(const Graph& g, const Node& n) {
   return n.targets.empty() ? std::string("kernel") : g[n.targets[0].tensor].name;
 }
@@ -63,9 +55,9 @@ class Planner {
   Result<Schedule> run() {
     find_needed();
     for (NodeId id : order_)
-      if (const char* why = unsupported(g, g[id]))
-        return error(g[id].gradient ? "E0690" : "E0590",
-                     fmt::format("`{}`: {} not built yet", name_of(g, g[id]), why));
+      if (g[id].gradient)
+        return error("E0690",
+                     fmt::format("`{}`: gradients are not built yet", name_of(g, g[id])));
     if (options.inline_contractions) choose_inlined();
     Schedule s;
     for (NodeId id : order_)

@@ -45,3 +45,8 @@ static inline int64_t tang_size_bytes(int64_t count, int64_t bits, int* bad) {
   const int64_t bytes = bits == 4 ? count / 2 + count % 2 : tang_size_mul(count, bits / 8, bad);
   return bytes > INT64_MAX - 63 ? (*bad = 1, 0) : (bytes + 63) / 64 * 64;
 }
+// The same for elements that lie in blocks, which must be whole.
+static inline int64_t tang_size_blocks(int64_t count, int64_t block, int64_t bytes, int* bad) {
+  if (count % block != 0) *bad = 1;
+  return tang_size_bytes(tang_size_mul(count / block, bytes, bad), 8, bad);
+}

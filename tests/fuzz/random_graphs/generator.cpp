@@ -44,7 +44,8 @@ int64_t Generator::size(const Dims& dims) const {
 Dims Generator::some_dims(int least, int most, const Dims& without) {
   Dims rest, result;
   for (size_t d = 0; d < dims_.size(); ++d)
-    if (std::find(without.begin(), without.end(), static_cast<int>(d)) == without.end())
+    if (!dims_[d].apart &&
+        std::find(without.begin(), without.end(), static_cast<int>(d)) == without.end())
       rest.push_back(static_cast<int>(d));
   for (int n = choice_.between(least, most); n > 0 && !rest.empty(); --n) {
     const auto k = choice_.below(static_cast<int>(rest.size()));
@@ -86,7 +87,10 @@ void Generator::declare_inputs() {
                                                    "f16", "bf16", "f64"};
   for (int n = choice_.between(2, 4); n > 0; --n) input(choice_.of(formats), some_dims(0, 3));
   input("f32", some_dims(2, 2));
+  if (choice_.chance(10)) input(choice_.chance(50) ? "f8e4m3" : "f8e5m2", some_dims(0, 2));
+  if (choice_.chance(10)) blocks();
   if (choice_.chance(50)) input(choice_.chance(80) ? "i32" : "i64", some_dims(1, 2));
+  if (choice_.chance(12)) input(choice_.chance(50) ? "i4" : "u4", some_dims(1, 2));
   if (choice_.chance(40)) input("bool", some_dims(1, 2));
   if (choice_.chance(40)) {
     input("i32", some_dims(1, 1));
@@ -94,9 +98,28 @@ void Generator::declare_inputs() {
   }
 }
 
+// An input in blocks, with a dim for its last axis that nothing else is over.
+void Generator::blocks() {
+  static const std::vector<std::string> formats = {"q8_0", "q4_0", "mxfp4", "q4_k", "q6_k"};
+  const std::string& format = choice_.of(formats);
+  Dims dims = some_dims(0, 1);
+  const int64_t extent = info(*parse_format(format)).block;
+  dims_.push_back({"w", fmt::format("{}", extent), extent, false, true});
+  program_.dims.emplace_back(dims_.back().name, dims_.back().extent);
+  dims.push_back(static_cast<int>(dims_.size()) - 1);
+  input(format, dims);
+  TensorInfo t{fresh(), {dims.front()}};
+  if (dims.size() == 1) t.dims.clear();
+  t.size = 8;
+  const std::string sum = fmt::format("sum[w]({}) / 16", at(tensors_.front(), dims));
+  program_.definitions.push_back(fmt::format("{} = {}", at(t, t.dims), sum));
+  tensors_.push_back(t);
+}
+
 std::string Generator::storage(Kind kind) {
-  static const std::vector<std::string> reals = {"f16", "bf16", "f64", "f32", "tf32", "f16"};
-  static const std::vector<std::string> integers = {"i64", "i32", "i8", "u8"};
+  static const std::vector<std::string> reals = {"f16",  "bf16", "f64",    "f32",
+                                                 "tf32", "f16",  "f8e4m3", "f8e5m2"};
+  static const std::vector<std::string> integers = {"i64", "i32", "i8", "u8", "i4", "u4"};
   if (!choice_.chance(14)) return {};
   return kind == Kind::real      ? choice_.of(reals)
          : kind == Kind::integer ? choice_.of(integers)

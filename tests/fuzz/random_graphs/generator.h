@@ -41,6 +41,7 @@ struct DimInfo {
   std::string name, extent;
   int64_t size = 0;
   bool symbolic = false;
+  bool apart = false;  // not drawn as a point or a reduce index
 };
 
 struct TensorInfo {
@@ -70,6 +71,7 @@ class Generator {
   // Declarations.
   void declare_dims();
   void declare_inputs();
+  void blocks();
   TensorInfo input(const std::string& format, const Dims& dims);
   std::string fresh() { return "t" + std::to_string(++count_); }
   Dims some_dims(int least, int most, const Dims& without = {});

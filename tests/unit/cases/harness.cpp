@@ -1,6 +1,7 @@
 #include "unit/cases/harness.h"
 
 #include <cmath>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -61,6 +62,19 @@ Case& Case::set(const std::string& input, const std::vector<double>& values) {
     if (naive_[ids[k]].name != input) continue;
     EXPECT_EQ(inputs_[k].elements(), static_cast<int64_t>(values.size())) << input;
     for (size_t e = 0; e < values.size(); ++e) inputs_[k].set(static_cast<int64_t>(e), values[e]);
+    return *this;
+  }
+  ADD_FAILURE() << "no input " << input;
+  return *this;
+}
+
+Case& Case::set_bytes(const std::string& input, const std::vector<uint8_t>& bytes) {
+  const std::vector<TensorId> ids = inputs_of(naive_);
+  for (size_t k = 0; k < ids.size(); ++k) {
+    if (naive_[ids[k]].name != input) continue;
+    EXPECT_EQ(inputs_[k].data.size(), bytes.size()) << input;
+    if (inputs_[k].data.size() != bytes.size()) return *this;
+    std::memcpy(inputs_[k].data.data(), bytes.data(), bytes.size());
     return *this;
   }
   ADD_FAILURE() << "no input " << input;

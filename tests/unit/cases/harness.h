@@ -33,6 +33,8 @@ class Case {
   explicit Case(const std::string& text, const Sizes& sizes = {});
 
   Case& set(const std::string& input, const std::vector<double>& values);
+  // The input's storage as it is, for block formats and for codes.
+  Case& set_bytes(const std::string& input, const std::vector<uint8_t>& bytes);
   // Compiler flags in place of the default ones.
   Case& flags(std::vector<std::string> flags);
   // More schedules for the derived program.

@@ -525,7 +525,7 @@ TEST_F(ArrayFiles, KindsOfFile) {
   EXPECT_EQ(file_type("a/b.NpY"), FileType::npy);
   EXPECT_EQ(file_type("a.npz/b"), FileType::raw);
   EXPECT_EQ(file_type("npy"), FileType::raw);
-  EXPECT_EQ(read_array("model.gguf").error().id, "E0709");
+  EXPECT_EQ(read_array(dir_ / "none.gguf").error().id, "E0701");
   EXPECT_EQ(read_array("x.bin").error().id, "E0709");
   EXPECT_EQ(read_array(dir_ / "none.npy").error().id, "E0701");
   EXPECT_EQ(read_array(dir_ / "none.npz").error().id, "E0701");
