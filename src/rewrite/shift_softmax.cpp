@@ -5,8 +5,8 @@
 //
 // which stabilize_softmax then folds in one pass. When every reader takes only quotients of such
 // sums the factor cancels and is left out: a softmax written without a max, or with a tensor's
-// temperature outside of it. Otherwise it stays, where the shift subtracts another max: attention
-// sinks.
+// temperature outside of it. Otherwise it stays, where the shift holds that very max: a sink beside
+// the scores.
 #include <algorithm>
 
 #include "ir/expand.h"
@@ -21,6 +21,7 @@ namespace {
 
 struct ShiftedSum {
   NodeId node = NodeId::none;
+  ExprId term = ExprId::none;    // the fold's argument, maps seen through
   ExprId weight = ExprId::none;  // the exponential
   ExprId score = ExprId::none;   // s
   ExprId shift = ExprId::none;   // h; 0 if there is none
@@ -51,20 +52,21 @@ class ShiftSoftmax {
     const Node n = g[id];
     std::vector<DimId> coordinates = n.points;
     coordinates.insert(coordinates.end(), n.reduce.begin(), n.reduce.end());
-    for (ExprId e : g.pool.reachable(n.folds[0].args[0])) {
+    const ExprId term = expand_maps(g, n.folds[0].args[0]);
+    for (ExprId e : g.pool.reachable(term)) {
       if (g.pool[e].op != Op::exp) continue;
-      const ExprId exponent = expand_maps(g, g.pool[e].args[0]);
+      const ExprId exponent = g.pool[e].args[0];
       if (match_weight(g, rw.canon, maxima_, exponent, coordinates, nullptr, true))
         return std::nullopt;  // it has its max
-      if (auto sum = split_exponent(id, e, exponent)) return sum;
+      if (auto sum = split_exponent(id, term, e)) return sum;
     }
     return std::nullopt;
   }
 
-  std::optional<ShiftedSum> split_exponent(NodeId id, ExprId weight, ExprId exponent) {
+  std::optional<ShiftedSum> split_exponent(NodeId id, ExprId term, ExprId weight) {
     const Node n = g[id];
-    ShiftedSum sum{id, weight, ExprId::none, g.pool.real(0), {}};
-    for (ExprId e : addends(g, exponent)) {
+    ShiftedSum sum{id, term, weight, ExprId::none, g.pool.real(0), {}};
+    for (ExprId e : addends(g, g.pool[weight].args[0])) {
       const std::vector<DimId> dims = dims_of(g, e);
       const bool reduced =
           std::any_of(n.reduce.begin(), n.reduce.end(), [&](DimId d) { return contains(dims, d); });
@@ -74,7 +76,7 @@ class ShiftSoftmax {
     if (sum.score == ExprId::none || g.pool[sum.score].kind != Kind::real) return std::nullopt;
     sum.score = rw.simplify(sum.score);
     sum.shift = rw.simplify(sum.shift);
-    if (!is_factor(rw, n.folds[0].args[0], weight)) return std::nullopt;
+    if (!is_factor(rw, term, weight)) return std::nullopt;
     const std::vector<DimId> used = dims_of(g, sum.score), shifted = dims_of(g, sum.shift);
     for (DimId d : n.points)
       if (contains(used, d) || contains(shifted, d)) sum.rows.push_back(d);
@@ -117,8 +119,9 @@ class ShiftSoftmax {
     return row;
   }
 
-  // Each term of e has as many of the sums above the line as below it, all of one row.
-  bool quotients_only(const std::vector<ShiftedSum>& group, ExprId e) {
+  // Each term of e has as many of the sums above the line as below it, all of one row; `own` is
+  // the sum whose target e is, if it is one.
+  bool quotients_only(const std::vector<ShiftedSum>& group, ExprId e, const ShiftedSum* own) {
     for (const CanonTerm& t : rw.canon.sum(expand_maps(g, e))) {
       int degree = 0;
       std::optional<std::vector<Form>> row;
@@ -126,11 +129,12 @@ class ShiftSoftmax {
         const bool plain = g.pool[atom].op == Op::var;
         for (LeafId l : leaves_of(g, atom)) {
           const Leaf leaf = g.leaf(l);
-          if (leaf.what != Leaf::What::read) continue;
-          const ShiftedSum* s = sum_of(group, leaf.tensor);
+          const bool state = leaf.what == Leaf::What::state;
+          const bool read = leaf.what == Leaf::What::read;
+          const ShiftedSum* s = state ? own : read ? sum_of(group, leaf.tensor) : nullptr;
           if (!s) continue;
           if (!plain || leaf.guarded) return false;
-          const std::vector<Form> at = row_of(*s, leaf);
+          const std::vector<Form> at = state ? at_rows(*s) : row_of(*s, leaf);
           if (row && *row != at) return false;
           row = at;
           degree += power;
@@ -141,36 +145,57 @@ class ShiftSoftmax {
     return true;
   }
 
+  static std::vector<Form> at_rows(const ShiftedSum& s) {
+    std::vector<Form> row;
+    for (DimId d : s.rows) row.push_back(Form::coordinate(d));
+    return row;
+  }
+
   // The factor exp(m + h) of the sums cancels everywhere.
   bool cancels(const std::vector<ShiftedSum>& group) {
     const auto readers = g.readers();
     for (const ShiftedSum& s : group) {
-      const Node& n = g[s.node];
-      if (n.targets.size() != 1 || !is_state(g, n.targets[0].value, 0)) return false;
+      const Node n = g[s.node];
+      if (n.targets.size() != 1) return false;
+      if (quotients_only(group, n.targets[0].value, &s)) continue;
+      if (!is_state(g, n.targets[0].value, 0)) return false;
       const TensorId t = n.targets[0].tensor;
       if (g.is_output(t) || readers[index(t)].empty()) return false;
       for (NodeId r : readers[index(t)]) {
         bool all = true;
         const Node reader = g[r];
-        for_each_expr(reader, [&](ExprId e) { all = all && quotients_only(group, e); });
+        const auto own = std::find_if(group.begin(), group.end(),
+                                      [r](const ShiftedSum& x) { return x.node == r; });
+        for_each_expr(reader, [&](ExprId e) {
+          all = all && quotients_only(group, e, own == group.end() ? nullptr : &*own);
+        });
         if (!all) return false;
       }
     }
     return true;
   }
 
-  bool subtracts_a_max(const ShiftedSum& s) const {
-    for (TensorId t : tensors_in(g, s.shift))
-      for (const MaxFold& m : maxima_)
-        if (m.tensor == t) return true;
-    return false;
+  // The max of exactly these scores, if there is one.
+  std::optional<TensorId> own_max(const ShiftedSum& s) {
+    const Node n = g[s.node];
+    for (const MaxFold& m : max_folds(g))
+      if (m.over == n.reduce && m.points == s.rows && m.guards == n.guards &&
+          same(m.score, s.score))
+        return m.tensor;
+    return std::nullopt;
+  }
+
+  bool subtracts_its_max(const ShiftedSum& s) {
+    const auto max = own_max(s);
+    const std::vector<TensorId> read = tensors_in(g, s.shift);
+    return max && std::find(read.begin(), read.end(), *max) != read.end();
   }
 
   // ---- rewriting ------------------------------------------------------------------------------
 
   bool apply(const std::vector<ShiftedSum>& group) {
     const bool drop = cancels(group);
-    if (!drop && !subtracts_a_max(group[0])) {
+    if (!drop && !subtracts_its_max(group[0])) {
       if (group.size() > 1)
         rw.missed("shift_softmax", group[0].node,
                   "no max is subtracted, and a sum is read outside of a quotient of such sums");
@@ -181,12 +206,10 @@ class ShiftSoftmax {
     const auto before = rw.texts(touched);
     const TensorId max = max_of(group[0]);
     for (const ShiftedSum& s : group) {
-      std::vector<Form> row;
-      for (DimId d : s.rows) row.push_back(Form::coordinate(d));
-      const ExprId m = g.read(max, row);
+      const ExprId m = g.read(max, at_rows(s));
       Node n = g[s.node];
-      n.folds[0].args[0] = replace_factor(g, n.folds[0].args[0], s.weight,
-                                          g.make(Op::exp, g.make(Op::sub, s.score, m)));
+      const ExprId weight = g.make(Op::exp, g.make(Op::sub, s.score, m));
+      n.folds[0].args[0] = rw.simplify(replace_factor(g, s.term, s.weight, weight));
       if (!drop) {
         const ExprId state = g.state(0, Kind::real);
         const ExprId scaled =
@@ -207,10 +230,7 @@ class ShiftSoftmax {
   // The max of the scores, the one there is or a new one.
   TensorId max_of(const ShiftedSum& s) {
     const Node n = g[s.node];
-    for (const MaxFold& m : max_folds(g))
-      if (m.over == n.reduce && m.points == s.rows && m.guards == n.guards &&
-          same(m.score, s.score))
-        return m.tensor;
+    if (const auto known = own_max(s)) return *known;
     Tensor t;
     t.name = g.fresh_name(rw.name(s.node) + "_max");
     for (DimId d : s.rows) t.shape.push_back(g.extent(d));

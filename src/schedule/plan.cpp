@@ -56,8 +56,7 @@ class Planner {
     find_needed();
     for (NodeId id : order_)
       if (g[id].gradient)
-        return error("E0690",
-                     fmt::format("`{}`: gradients are not built yet", name_of(g, g[id])));
+        return error("E0690", fmt::format("`{}`: gradients are not built yet", name_of(g, g[id])));
     if (options.inline_contractions) choose_inlined();
     Schedule s;
     for (NodeId id : order_)

@@ -211,6 +211,30 @@ RC_GTEST_PROP(rewrite, attention_is_one_online_fold, ()) {
   RC_ASSERT(r.derived.find("max[") == std::string::npos);
 }
 
+// Sinks, temperatures outside the max, no max at all, and differences of two softmaxes.
+RC_GTEST_PROP(rewrite, shifted_softmaxes_are_online_folds, ()) {
+  const int i = between(1, 5), j = between(1, 7), e = between(1, 3);
+  const std::string body = one_of({
+      "m[i] = max(max[j](x[i, j]), z[i])\np[i, j] = exp(x[i, j] - m[i])\n"
+      "y[i, e] = sum[j](p[i, j] * v[j, e]) / (sum[j](p[i, j]) + exp(z[i] - m[i]))\n",
+      "m[i] = max[j](x[i, j])\np[i, j] = exp((x[i, j] - m[i]) * (1 + abs(z[i])))\n"
+      "y[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n",
+      "p[i, j] = exp(x[i, j] + z[i])\ny[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n",
+      "p[i, j] = exp(x[i, j])\nl[i] = sum[j](p[i, j])\n"
+      "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\n",
+      "p[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))\n"
+      "q[i, j] = exp(w[i, j] - max[j](w[i, j])) / sum[j](exp(w[i, j] - max[j](w[i, j])))\n"
+      "y[i, e] = sum[j]((p[i, j] - z[i] * q[i, j]) * v[j, e])\n",
+  });
+  const Outcome r = run_both(
+      dims(i, j, e) + "input x[i, j], w[i, j], z[i], v[j, e] : f32\n" + body + "output y\n",
+      static_cast<uint64_t>(between(0, 1000)));
+  RC_LOG() << body << r.derived;
+  RC_ASSERT(r.fired.count("shift_softmax") + r.fired.count("split_weights") > 0);
+  expect(r, "stabilize_softmax", 1e-11);
+  RC_ASSERT(r.derived.find("max[") == std::string::npos);
+}
+
 TEST(rewrite, masked_rows_are_zero) {
   const Outcome r = run_both(
       "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
