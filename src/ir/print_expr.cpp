@@ -52,12 +52,17 @@ std::string print_shape(const Graph& g, const std::vector<Poly>& shape) {
 }
 
 std::string print_form(const Graph& g, const Form& f, bool spaced) {
+  return ExprPrinter(g, {}).form(f, spaced);
+}
+
+std::string ExprPrinter::form(const Form& f, bool spaced) const {
+  const Graph& g = g_;
   const auto param_name = [&g](ParamId id) { return g[id].name; };
   const std::string times = spaced ? " * " : "*";
   std::vector<Piece> pieces;
   for (const Form::Term& t : f.terms) pieces.push_back({t.coeff, g[t.dim].name});
   for (const Form::Gather& t : f.gathers)
-    pieces.push_back({t.coeff, ExprPrinter(g, {}).read(g.leaf(t.leaf))});
+    pieces.push_back({t.coeff, read(g.leaf(t.leaf))});
   for (const Poly::Term& t : f.base.terms()) {
     Poly p(t.coeff);
     for (ParamId id : t.params) p = p * Poly::param(id);
@@ -94,7 +99,7 @@ std::string ExprPrinter::read(const Leaf& leaf) const {
   s += leaf.guarded ? "?[" : "[";
   bool gathers = false;
   for (size_t k = 0; k < leaf.forms.size(); ++k) {
-    s += (k ? ", " : "") + print_form(g_, leaf.forms[k]);
+    s += (k ? ", " : "") + form(leaf.forms[k]);
     gathers |= !leaf.forms[k].is_affine();
   }
   if (leaf.guarded || gathers) {
@@ -135,7 +140,7 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_leaf(const Leaf& l
       break;
   }
   const Form& f = leaf.form();
-  const std::string s = print_form(g_, f, true);
+  const std::string s = form(f, true);
   const size_t terms = f.terms.size() + f.gathers.size() + f.base.terms().size();
   if (terms != 1) return {s, Level::sum};
   if (s[0] == '-') return {s, s.find(' ') == std::string::npos ? Level::unary : Level::sum};

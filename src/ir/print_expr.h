@@ -24,6 +24,7 @@ class ExprPrinter {
 
   std::string text(ExprId e) const { return text(e, Level::expr); }
   std::string read(const Leaf& leaf) const;
+  std::string form(const Form& f, bool spaced = false) const;
 
   // Structural order (algebra.md 1.4): negative, zero or positive.
   int compare(ExprId a, ExprId b) const;
