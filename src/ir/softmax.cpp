@@ -245,7 +245,9 @@ class Reader {
     const ExprId factor = s[0].factors[0].first;
     if (g.pool[factor].op != Op::exp) return false;
     // As it stands if possible: canonical conditions no longer split into guards.
-    const ExprId exponent = g.pool[g.pool[e].op == Op::exp ? e : factor].args[0];
+    ExprId plain = e;
+    while (g.pool[plain].op == Op::cast) plain = g.pool[plain].args[0];
+    const ExprId exponent = g.pool[g.pool[plain].op == Op::exp ? plain : factor].args[0];
     return match_weight(g, canon_, maxima_, exponent, n.reduce, nullptr, true).has_value();
   }
 
