@@ -172,9 +172,13 @@ class Denest {
 
 bool denest_contractions(Rewriting& rw) {
   bool any = false;
-  for (NodeId id : rw.g.order())
-    if (rw.g[id].alive && !rw.g[id].is_map() && is_sum_fold(rw.g, rw.g[id]))
-      any |= Denest(rw, id).run(rw.g.readers());
+  std::vector<std::vector<NodeId>> readers = rw.g.readers();
+  for (NodeId id : rw.g.order()) {
+    if (!rw.g[id].alive || rw.g[id].is_map() || !is_sum_fold(rw.g, rw.g[id])) continue;
+    if (!Denest(rw, id).run(readers)) continue;
+    any = true;
+    readers = rw.g.readers();
+  }
   return any;
 }
 
