@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/text.h"
-#include "ir/softmax.h"
+#include "ir/reading.h"
 #include "loop/text.h"
 #include "loop/verify.h"
 
@@ -178,7 +178,7 @@ Outcome<void> check_command(Session& s) {
   if (auto ok = replace_kernels(s, *derived); !ok) return ok;
   if (auto ok = s.draw_inputs(); !ok) return ok;
 
-  const Graph read = softmax_reading(s.naive);
+  const Graph read = reading(s.naive);
   if (auto ok = check_promises(read, s.given(), s.options.seed); !ok) return fail(ok.error());
   OracleOptions oracle;
   oracle.seed = s.options.seed;

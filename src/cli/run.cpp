@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "front/array_file.h"
-#include "ir/softmax.h"
+#include "ir/reading.h"
 #include "run/memory.h"
 
 namespace tang::cli {
@@ -28,7 +28,7 @@ Outcome<void> run_oracle(Session& s, const Graph& g, Ran& ran) {
   const auto begin = std::chrono::steady_clock::now();
   OracleOptions o;
   o.extent = OracleOptions::Extent::full;
-  const Graph read = softmax_reading(g);
+  const Graph read = reading(g);
   auto values = evaluate(read, bound_params(read), s.given(), o);
   if (!values) return fail(values.error());
   ran.owned.reserve(read.outputs.size());

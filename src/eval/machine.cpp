@@ -79,24 +79,33 @@ void Machine::run(int64_t first, int count) {
   run_block();
 }
 
-void Machine::run_block() {
+void Machine::begin_block() {
   apart_ = false;
   std::fill(at_.begin(), at_.end(), 0);
   prepare_forms();
   prepare_reads();
   execute(p_.term, 0, p_.level_begin[1]);
+}
+
+void Machine::run_block() {
+  begin_block();
   prepare_guards();
   if (p_.folds) {
     for (size_t k = 0; k < p_.state.size(); ++k)
       std::fill_n(reg_[at(p_.state[k])], n_, p_.identity[k]);
     fold();
     apart_ = false;
-    for (size_t k = 0; k < p_.state.size(); ++k)
-      std::copy_n(reg_[at(p_.state[k])], n_, reg_[at(p_.last[k])]);
   } else {
     mask_restrictions();
     mask_tests();
   }
+  finish();
+}
+
+// The targets' values from the states.
+void Machine::finish() {
+  for (size_t k = 0; k < p_.state.size(); ++k)
+    std::copy_n(reg_[at(p_.state[k])], n_, reg_[at(p_.last[k])]);
   execute(p_.finish, 0, p_.finish.size());
 }
 

@@ -5,6 +5,8 @@
 // window) every lane walks its own tuples instead. Both fold each lane's terms in row-major order.
 #pragma once
 
+#include <functional>
+
 #include "eval/program.h"
 #include "eval/walk.h"
 
@@ -25,6 +27,16 @@ class Machine {
   void run(std::span<const int64_t> flats);
   // Consecutive flat indices.
   void run(int64_t first, int count);
+
+  // A scan over the lanes with these flat indices; `stored` is called at each step, when columns
+  // hold the results at that value of the scan's coordinate.
+  using Stored = std::function<void(int64_t along)>;
+  void run_scan(std::span<const int64_t> flats, const Stored& stored);
+  // One step of a matrix scan for these lanes: now and next hold H for every flat index.
+  void run_matrix_step(std::span<const int64_t> flats, int64_t along,
+                       const std::vector<double>& now, std::vector<double>& next);
+  // H before the first step.
+  void start_matrix(std::span<const int64_t> flats, std::vector<double>& now);
 
   // The column of a register after run.
   const Cell* column(int reg) const { return reg_[static_cast<size_t>(reg)]; }
@@ -48,6 +60,9 @@ class Machine {
 
   void coordinates(int64_t flat, int lane);
   void run_block();
+  void begin_block();
+  void begin_scan(std::span<const int64_t> flats);
+  void finish();
   void prepare_forms();
   void prepare_reads();
   void prepare_guards();

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "eval/demand.h"
+#include "eval/scan.h"
 
 namespace tang {
 
@@ -18,6 +19,7 @@ namespace {
 using oracle::Machine;
 using oracle::Program;
 using oracle::Source;
+using oracle::Work;
 using Shape = std::vector<int64_t>;
 
 constexpr int64_t decode_limit = int64_t{1} << 28;  // bytes of an array that is decoded at once
@@ -50,6 +52,7 @@ class Oracle {
   Result<void> verify(NodeId node);
   void compute(const Group& group, const std::vector<Source>& sources, Shape flats,
                std::vector<Values>& results) const;
+  void share(int64_t blocks, const Work& work) const;
   const Source* source(TensorId t) const;
 
   const Graph& g_;
@@ -132,8 +135,9 @@ Result<void> Oracle::compile_groups() {
       if (!element_count(p->lane_extent))
         return tl::unexpected(
             out_of_memory(fmt::format("`{}`", g_[t.tensor].name), "more than 9223372036854775807"));
-      Shape shape = p->lane_extent;
-      groups_.push_back({id, std::move(*p), std::move(shape)});
+      auto shape = oracle::shape_value(g_, g_[t.tensor].shape, params_);
+      if (!shape) return tl::unexpected(shape.error());
+      groups_.push_back({id, std::move(*p), std::move(*shape)});
     }
   }
   return {};
@@ -178,9 +182,30 @@ void Oracle::spread() {
     for (const auto& [t, reg] : group.program.results)
       if (const auto it = needed_.find(t); it != needed_.end()) points.merge(it->second);
     points.finish();
+    PointSet lanes = points;
+    if (group.program.scan) {
+      lanes = oracle::scanned_lanes(group.program, points);
+      points = oracle::scanned_points(group.program, lanes);
+    }
     for (const auto& [t, reg] : group.program.results) needed_.insert_or_assign(t, points);
-    oracle::add_demand(group.program, points, known, options_.verify_gathers, needed_);
+    oracle::add_demand(group.program, lanes, known, options_.verify_gathers, needed_);
   }
+}
+
+// Runs `work` on some threads; points are independent of each other.
+void Oracle::share(int64_t blocks, const Work& work) const {
+  std::atomic<int64_t> next{0};
+  std::vector<std::thread> helpers;
+  const int64_t wanted = std::min<int64_t>(options_.threads, blocks);
+  for (int64_t k = 1; k < wanted; ++k) {
+    try {
+      helpers.emplace_back([&] { work(next); });
+    } catch (const std::system_error&) {
+      break;  // the threads there are do the work
+    }
+  }
+  if (blocks > 0) work(next);
+  for (std::thread& t : helpers) t.join();
 }
 
 void Oracle::compute(const Group& group, const std::vector<Source>& sources, Shape flats,
@@ -188,8 +213,7 @@ void Oracle::compute(const Group& group, const std::vector<Source>& sources, Sha
   const int64_t total =
       sampled_ ? static_cast<int64_t>(flats.size()) : element_count(group.shape).value_or(0);
   const int64_t blocks = (total + oracle::block_lanes - 1) / oracle::block_lanes;
-  std::atomic<int64_t> next{0};
-  const auto work = [&] {
+  share(blocks, [&](std::atomic<int64_t>& next) {
     Machine m(group.program, sources, options_.slow_guards);
     for (int64_t b = next++; b < blocks; b = next++) {
       const int64_t first = b * oracle::block_lanes;
@@ -201,18 +225,7 @@ void Oracle::compute(const Group& group, const std::vector<Source>& sources, Sha
       for (size_t r = 0; r < results.size(); ++r)
         std::copy_n(m.column(group.program.results[r].second), count, results[r].data() + first);
     }
-  };
-  std::vector<std::thread> helpers;
-  const int64_t wanted = std::min<int64_t>(options_.threads, blocks);
-  for (int64_t k = 1; k < wanted; ++k) {
-    try {
-      helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;  // the threads there are do the work
-    }
-  }
-  if (blocks > 0) work();
-  for (std::thread& t : helpers) t.join();
+  });
 }
 
 Result<void> Oracle::evaluate_group(const Group& group) {
@@ -233,7 +246,11 @@ Result<void> Oracle::evaluate_group(const Group& group) {
     if (!values) return tl::unexpected(values.error());
     results.push_back(std::move(*values));
   }
-  compute(group, sources, std::move(flats), results);
+  if (group.program.scan)
+    oracle::compute_scan(group.program, sources, points.get(), results,
+                         [this](int64_t blocks, const Work& work) { share(blocks, work); });
+  else
+    compute(group, sources, std::move(flats), results);
   for (size_t r = 0; r < results.size(); ++r) {
     const TensorId t = group.program.results[r].first;
     const auto at = done_.insert_or_assign(t, std::move(results[r])).first;

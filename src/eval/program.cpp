@@ -20,6 +20,7 @@ class Compiler {
   Compiler(const Graph& g, std::span<const int64_t> params) : g_(g), params_(params) {}
 
   Result<Program> node(const Node& n, const std::vector<DimId>& points);
+  Result<Program> scan(const Node& n, const std::vector<DimId>& points);
   Result<Program> position(const Node& n, LeafId read, size_t axis, const std::vector<DimId>& dims,
                            bool guarded);
 
@@ -298,6 +299,7 @@ void Compiler::fold(const Node& n, const Fold& f, std::vector<int>& outputs) {
     combined.right.push_back(convert(expression(m.lift[k], lifted), m.kinds[k]));
     const Value identity = evaluate(g_.pool, m.identity[k], [](uint32_t) { return Value{}; });
     p_.identity.push_back(cell_of(identity.to(m.kinds[k])));
+    p_.start.push_back(-1);
     p_.state.push_back(combined.left[k]);
     p_.last.push_back(final.left[k]);
   }
@@ -379,6 +381,9 @@ void Compiler::drop_dead() {
   for (const auto& [tensor, reg] : p_.results) mark(reg);
   for (const Restriction& r : p_.restrictions) mark_form(r.form);
   for (const Test& t : p_.tests) t.condition >= 0 ? mark(t.condition) : mark_form(t.form);
+  for (int reg : p_.start)
+    if (reg >= 0) mark(reg);
+  if (p_.scan && p_.scan->matrix) mark(p_.scan->factor), mark(p_.scan->offset);
   sweep(p_.finish);
   for (bool changed = true; changed;) {
     changed = false;
@@ -401,12 +406,14 @@ void Compiler::drop_dead() {
     p_.last[kept] = p_.last[k];
     p_.next[kept] = p_.next[k];
     p_.identity[kept] = p_.identity[k];
+    p_.start[kept] = p_.start[k];
     ++kept;
   }
   p_.state.resize(kept);
   p_.last.resize(kept);
   p_.next.resize(kept);
   p_.identity.resize(kept);
+  p_.start.resize(kept);
   p_.folds = kept > 0;
 }
 
@@ -425,15 +432,48 @@ Result<Program> Compiler::finished() {
 
 Result<Program> Compiler::node(const Node& n, const std::vector<DimId>& points) {
   if (n.gradient) return not_built("a gradient", "E0690");
-  if (n.scan) return not_built(n.scan->matrix ? "`matscan`" : "a scan");
+  if (n.scan) return scan(n, points);
   if (const auto ok = dims(points, n.reduce); !ok) return tl::unexpected(ok.error());
   Scope values;
   for (const Fold& f : n.folds) {
-    if (f.entry) return not_built("`topk`");
     p_.folds = true;
     fold(n, f, values.state);
   }
   if (p_.folds) guards(n);
+  for (const Target& t : n.targets)
+    if (t.points == points) target(t, values);
+  return finished();
+}
+
+Result<Program> Compiler::scan(const Node& n, const std::vector<DimId>& points) {
+  const Scan& s = *n.scan;
+  std::vector<DimId> lanes = points, loops = {s.along};
+  std::erase(lanes, s.along);
+  if (s.matrix) loops.push_back(s.matrix->second);
+  if (const auto ok = dims(lanes, loops); !ok) return tl::unexpected(ok.error());
+  p_.folds = true;
+  ScanPlan plan;
+  plan.exclusive = s.exclusive;
+  plan.reverse = s.reverse;
+  plan.strides.assign(lanes.size(), 0);
+  int64_t stride = 1;
+  for (size_t k = points.size(), lane = lanes.size(); k-- > 0;) {
+    (points[k] == s.along ? plan.stride : plan.strides[--lane]) = stride;
+    const auto extent = points[k] == s.along ? p_.reduce_extent[0] : p_.lane_extent[lane];
+    stride *= std::max<int64_t>(extent, 1);
+  }
+  Scope values, body;
+  fold(n, n.folds[0], values.state);
+  // affine composes maps (a, b); started at (1, h0), its b is the recurrence from h0.
+  if (!s.initial.empty()) p_.start[1] = convert(expression(s.initial[0], body), Kind::real);
+  if (s.matrix) {
+    plan.matrix = true;
+    plan.row = static_cast<size_t>(lane_of_.at(s.matrix->first));
+    plan.factor = convert(expression(n.folds[0].args[0], body), Kind::real);
+    plan.offset = convert(expression(n.folds[0].args[1], body), Kind::real);
+    plan.state = p_.last[1];
+  }
+  p_.scan = plan;
   for (const Target& t : n.targets)
     if (t.points == points) target(t, values);
   return finished();

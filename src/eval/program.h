@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -69,6 +70,19 @@ struct Test {
   bool zero = false;
 };
 
+// A scan: lanes are the points without `along`, which is the first reduce coordinate; the state is
+// finished and stored at each of its values. A matrix scan has its column as the second.
+struct ScanPlan {
+  bool exclusive = false;
+  bool reverse = false;
+  std::vector<int64_t> strides;  // of the lanes in the target
+  int64_t stride = 0;            // of `along`
+  bool matrix = false;
+  size_t row = 0;                // the lane that is the row
+  int factor = -1, offset = -1;  // registers of A and B
+  int state = -1;                // the register targets see H in
+};
+
 struct Program {
   std::vector<DimId> lanes;
   std::vector<DimId> reduce;
@@ -85,6 +99,8 @@ struct Program {
   std::vector<Instruction> finish;
   bool folds = false;
   std::vector<Cell> identity;
+  std::vector<int> start;  // registers that states begin with in place of the identity; -1: none
+  std::optional<ScanPlan> scan;
   std::vector<int> state;
   std::vector<int> next;
   std::vector<int> last;  // the state's registers in finish

@@ -192,6 +192,7 @@ bool Elaborator::choose_monoid(const ast::Node& n, const ast::Name& name, Built&
   if (!g_[*m].flat_index) return true;
   Form flat(0);
   for (DimId d : built.reduce) flat = g_.extent(d) * flat + Form::coordinate(d);
+  if (built.scan) flat = Form::coordinate(built.scan->along);
   built.fold.args.push_back(g_.iota(flat));
   return true;
 }

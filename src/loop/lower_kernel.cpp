@@ -140,6 +140,11 @@ FoldNest KernelLowering::nest_of(const Comprehension& n, const std::vector<DimId
     s.inner = p.inner;
     x.slots.push_back(s);
   }
+  if (!n.scan) return f;
+  f.scan = &*node_.scan;
+  f.reduce = {n.scan->along};
+  // affine composes maps (a, b); started at (1, h0), its b is the recurrence from h0.
+  if (!n.scan->initial.empty()) f.parts[1].initial = n.scan->initial[0];
   return f;
 }
 
@@ -174,6 +179,7 @@ void KernelLowering::plan_levels(FoldNest& f, int level) {
   const int bottom = level + static_cast<int>(f.reduce.size());
   for (const FoldNest::Part& p : f.parts)
     for (DimId d : p.inner) x.level_of[d] = bottom + 2;
+  if (f.scan && f.scan->matrix) return;  // it has steps of its own
   std::vector<ExprId> roots;
   for (const FoldNest::Part& p : f.parts) roots.push_back(p.step);
   f.steps = x.region(roots, bottom, bottom + 1);
@@ -207,6 +213,10 @@ void KernelLowering::choose_storage(const FoldNest& f, const std::string& name) 
 void KernelLowering::declare(const FoldNest& f) {
   for (size_t k = 0; k < f.parts.size(); ++k) {
     Slot& s = x.slots[f.base + k];
+    if (f.parts[k].initial != ExprId::none) {
+      start(f, k);
+      continue;
+    }
     const Type type = x.type_of(s.kind);
     const Value identity = x.convert(x.eval(f.parts[k].identity, f.level), s.kind);
     if (s.where == Slot::Where::var) {
@@ -219,12 +229,7 @@ void KernelLowering::declare(const FoldNest& f) {
              {.hint = Hint::vector});
       continue;
     }
-    if (s.where == Slot::Where::array) {
-      int64_t count = 1;
-      for (DimId d : s.inner)
-        count *= plan_.vector == d ? plan_.block : g.extent(d).constant().value_or(1);
-      s.array = b.array("states", type, std::max<int64_t>(count, 1));
-    }
+    if (s.where == Slot::Where::array) s.array = b.array("states", type, elements(s));
     Value count = b.integer(1);
     for (DimId d : s.inner)
       count = b.mul(count, plan_.vector == d ? *block_size_ : b.poly(g.extent(d)));
@@ -237,6 +242,30 @@ void KernelLowering::declare(const FoldNest& f) {
            },
            {.hint = Hint::vector});
   }
+}
+
+// A state that starts at a value of its points.
+void KernelLowering::start(const FoldNest& f, size_t part) {
+  Slot& s = x.slots[f.base + part];
+  const ExprId initial = f.parts[part].initial;
+  for (size_t k = 0; k < s.inner.size(); ++k)
+    x.level_of[s.inner[k]] = f.level + 2 + static_cast<int>(k);
+  Region r = x.region({initial}, f.level, f.level + 1);
+  if (s.where == Slot::Where::var) {
+    x.prepare(r, f.level + 1);
+    s.var = b.var("state", x.convert(x.value(r, initial), s.kind));
+    return;
+  }
+  if (s.where == Slot::Where::array) s.array = b.array("states", x.type_of(s.kind), elements(s));
+  inner_loops(s.inner, f.level + 1, r, [&] { x.store_slot(s, x.value(r, initial)); });
+}
+
+// Of a private array of states.
+int64_t KernelLowering::elements(const Slot& s) const {
+  int64_t count = 1;
+  for (DimId d : s.inner)
+    count *= plan_.vector == d ? plan_.block : g.extent(d).constant().value_or(1);
+  return std::max<int64_t>(count, 1);
 }
 
 void KernelLowering::fold(FoldNest& f) {
@@ -255,11 +284,14 @@ void KernelLowering::fold(FoldNest& f) {
     Value var;
     open_for(g[f.reduce[k]].name, at.lo, at.hi, {}, &var);
     ++opened;
-    x.value_of[f.reduce[k]] = var;
+    const bool reverse = f.scan && f.scan->reverse;
+    x.value_of[f.reduce[k]] = reverse ? b.sub(b.sub(at.hi, b.integer(1)), var) : var;
     opened += open_conditions(placed, static_cast<int>(k), level);
     x.prepare(f.steps, level);
   }
+  if (f.scan && f.scan->exclusive) store_targets();
   if (loops == 0 || f.lanes == 0) body(f);
+  if (f.scan && !f.scan->exclusive) store_targets();
   close(opened);
   x.close();
   if (f.lanes > 0) combine_lanes(f);
@@ -337,7 +369,7 @@ void KernelLowering::run(TensorId in_place, TensorId old) {
   fold_ = nest_of(node_, inner_);
   fold_.lanes = plan_.lanes;
   choose_storage(fold_, plan_.name);
-  if (plan_.contract && fold_.lanes == 0 && !inner_.empty()) split_cases(fold_);
+  if (plan_.contract && fold_.lanes == 0 && !inner_.empty() && !fold_.scan) split_cases(fold_);
   for (const Target& t : node_.targets) {
     values_.push_back(finished(t.value, node_, fold_.base));
     if (t.tensor == in_place && node_.folds.empty() && node_.targets.size() == 1) {
@@ -349,15 +381,17 @@ void KernelLowering::run(TensorId in_place, TensorId old) {
   outer_count_ = static_cast<int>(plan_.outer.size());
   for (int k = 0; k < outer_count_; ++k) x.level_of[plan_.outer[static_cast<size_t>(k)]] = k + 1;
   plan_levels(fold_, outer_count_);
-  for (DimId d : inner_) x.level_of[d] = outer_count_ + 2;
-  stores_ = x.region(values_, outer_count_, outer_count_ + 1);
+  store_level_ = outer_count_ + (fold_.scan ? 1 : 0);
+  for (DimId d : inner_) x.level_of[d] = store_level_ + 2;
+  stores_ = x.region(values_, store_level_, store_level_ + 1);
   outer_loops([&] {
     blocks([&] {
+      if (fold_.scan && fold_.scan->matrix) return matrix_scan();
       if (!fold_.parts.empty()) {
         declare(fold_);
         fold(fold_);
       }
-      store_targets();
+      if (!fold_.scan) store_targets();
     });
   });
   b.end_kernel();
@@ -427,8 +461,8 @@ void KernelLowering::store_targets() {
     else
       same->second.push_back(k);
   }
-  for (DimId d : inner_) x.level_of[d] = outer_count_ + 2;
-  x.prepare(stores_, outer_count_ + 1);
+  for (DimId d : inner_) x.level_of[d] = store_level_ + 2;
+  x.prepare(stores_, store_level_ + 1);
   for (const auto& [inner, targets] : groups) store_group(targets, inner);
   x.close();
 }
@@ -436,11 +470,11 @@ void KernelLowering::store_targets() {
 void KernelLowering::store_group(const std::vector<size_t>& targets,
                                  const std::vector<DimId>& inner) {
   for (size_t k = 0; k < inner.size(); ++k)
-    x.level_of[inner[k]] = outer_count_ + 2 + static_cast<int>(k);
+    x.level_of[inner[k]] = store_level_ + 2 + static_cast<int>(k);
   std::vector<ExprId> roots;
   for (size_t k : targets) roots.push_back(values_[k]);
-  Region r = x.region(roots, outer_count_, outer_count_ + 1);
-  inner_loops(inner, outer_count_ + 1, r, [&] {
+  Region r = x.region(roots, store_level_, store_level_ + 1);
+  inner_loops(inner, store_level_ + 1, r, [&] {
     // Every value is computed before any is stored.
     std::vector<Value> values;
     for (size_t k : targets) {

@@ -15,6 +15,7 @@ struct FoldNest {
     ExprId identity = ExprId::none;
     ExprId step = ExprId::none;     // the next state, over `left` leaves and reads
     ExprId combine = ExprId::none;  // of two partial states, over `left` and `right` leaves
+    ExprId initial = ExprId::none;  // a scan's state before its first step, if not the identity
     std::vector<DimId> inner;
   };
   uint32_t base = 0;
@@ -25,6 +26,7 @@ struct FoldNest {
   bool contract = true;
   int level = 0;  // loops open around the fold
   Region steps;
+  const Scan* scan = nullptr;           // its only loop is along a point, storing at each step
   ExprId unchanged = ExprId::none;      // when it holds, the steps are `unchanged_steps`
   std::vector<ExprId> unchanged_steps;  // one a part; see lower_cases.cpp
 };
@@ -63,6 +65,8 @@ class KernelLowering {
   void plan_levels(FoldNest& f, int level);
   void choose_storage(const FoldNest& f, const std::string& name);
   void declare(const FoldNest& f);
+  void start(const FoldNest& f, size_t part);
+  int64_t elements(const Slot& s) const;
   void fold(FoldNest& f);
   void body(FoldNest& f);
   void split_cases(FoldNest& f);
@@ -72,6 +76,12 @@ class KernelLowering {
   void lane_loops(FoldNest& f, size_t k, const std::vector<Placed>& placed, int level);
   void combine_lanes(FoldNest& f);
   std::vector<Value> combined(const FoldNest& f, const std::vector<ExprId>& roots);
+
+  // A matrix scan (lower_matscan.cpp).
+  void matrix_scan();
+  Slot matrix_state(const char* name);
+  void add_product(const Slot& now, const Slot& next);
+  void store_matrix(const Slot& from);
 
   // Loops.
   std::vector<Placed> place(const std::vector<Guard>& guards, const std::vector<DimId>& loops);
@@ -108,6 +118,7 @@ class KernelLowering {
   Region stores_;
   Gate gate_;
   int outer_count_ = 0;
+  int store_level_ = 0;  // loops open around the stores
 };
 
 }  // namespace tang::loop

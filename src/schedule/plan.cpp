@@ -11,6 +11,8 @@ namespace tang {
 
 namespace {
 
+constexpr size_t most_lane_states = 8;  // components of folds that are kept lane by lane
+
 double size_of(const Graph& g, const Poly& p, const PlanOptions& options) {
   double total = 0;
   for (const Poly::Term& t : p.terms()) {
@@ -45,10 +47,6 @@ double bytes_of(const Graph& g, TensorId t, const PlanOptions& options) {
 // Why a node cannot be lowered yet; nullptr if it can.
 const char* unsupported(const Graph& g, const Node& n) {
   if (n.gradient) return "gradients are";
-  if (n.scan) return "scans are";
-  for (const Fold& f : n.folds) {
-    if (f.entry || g[f.monoid].lift.size() != g[f.monoid].kinds.size()) return "`topk` is";
-  }
   for (TensorId t : tensors_read(g, n))
     if (is_block(g[t].storage())) return "block formats are";
   return nullptr;
@@ -133,13 +131,14 @@ class Planner {
 
   bool inlinable(NodeId id, const std::vector<NodeId>& readers) const {
     const Node& n = g[id];
-    if (n.folds.size() != 1 || n.targets.size() != 1 || readers.empty()) return false;
+    if (n.folds.size() != 1 || n.targets.size() != 1 || n.scan || readers.empty()) return false;
     const TensorId t = n.targets[0].tensor;
     if (g.is_output(t) || n.targets[0].points != n.points) return false;
     for (TensorId read : tensors_read(g, n))
       if (g[read].node != NodeId::none && inlined_.contains(g[read].node)) return false;
     double ratio = 0;
     for (NodeId r : readers) {
+      if (g[r].scan) return false;
       const auto reads = argument_reads(g[r], t);
       if (!reads || reads->empty()) return false;
       for (LeafId l : *reads) ratio += evaluations(g[r], l);
@@ -184,13 +183,15 @@ class Planner {
     }
     const std::vector<Component> all = components(g, n);
     if (!n.folds.empty()) k.inner = invariant_points(n, all);
+    if (n.scan && n.scan->matrix) k.inner = {n.scan->matrix->first};
     for (DimId p : n.points)
-      if (!contains(k.inner, p)) k.outer.push_back(p);
+      if (!contains(k.inner, p) && !(n.scan && n.scan->along == p)) k.outer.push_back(p);
     const bool scalar_body = std::all_of(all.begin(), all.end(), [&](const Component& c) {
       return std::none_of(k.inner.begin(), k.inner.end(),
                           [&](DimId d) { return contains(c.varies, d); });
     });
-    if (options.vectorise && !n.folds.empty() && !n.reduce.empty() && scalar_body) shape_loop(n, k);
+    const bool loops = !n.reduce.empty() || n.scan;
+    if (options.vectorise && !n.folds.empty() && loops && (scalar_body || n.scan)) shape_loop(n, k);
     return k;
   }
 
@@ -249,12 +250,13 @@ class Planner {
 
   // Chooses lanes along the innermost reduce loop or a vector of points inside it.
   void shape_loop(const Node& n, KernelPlan& k) const {
-    const DimId last = n.reduce.back();
+    const DimId last = n.scan ? n.scan->along : n.reduce.back();
     const std::vector<LeafId> reads = plain_reads(n, false), nested = plain_reads(n, true);
     const bool contiguous =
         std::all_of(reads.begin(), reads.end(), [&](LeafId l) { return motion(l, last) < 2; });
-    const bool can_stride =
-        commutes(n) && lanes_for(last) > 0 && !mentioned(nested, last) && !data_guarded(n, last);
+    const bool can_stride = !n.scan && commutes(n) && lanes_for(last) > 0 &&
+                            components(g, n).size() <= most_lane_states &&
+                            !mentioned(nested, last) && !data_guarded(n, last);
     if (contiguous && can_stride) {
       k.lanes = lanes_for(last);
       return;

@@ -1,7 +1,7 @@
 #include "verify/variant.h"
 
 #include "ir/bind.h"
-#include "ir/softmax.h"
+#include "ir/reading.h"
 
 namespace tang {
 
@@ -29,7 +29,7 @@ void place(Variant& v) {
 
 Result<Variant> make_variant(const Graph& g, const PlanOptions& options,
                              const AdjustSchedule& adjust) {
-  Variant v{softmax_reading(g), {}, {}, {}, {}};
+  Variant v{reading(g), {}, {}, {}, {}};
   auto schedule = plan(v.graph, options);
   if (!schedule) return tl::unexpected(schedule.error());
   v.schedule = std::move(*schedule);

@@ -10,7 +10,7 @@
 #include "front/render.h"
 #include "ir/bind.h"
 #include "ir/print.h"
-#include "ir/softmax.h"
+#include "ir/reading.h"
 #include "ir/verify.h"
 #include "run/memory.h"
 #include "verify/check.h"
@@ -69,7 +69,7 @@ tl::expected<Graph, Failure> read(const std::string& text, const std::string& st
 tl::expected<std::map<std::string, Values>, Failure> oracle(const Graph& g,
                                                             const std::vector<Array>& inputs,
                                                             const std::string& stage) {
-  const Graph read = softmax_reading(g);
+  const Graph read = reading(g);
   if (const Diagnostics bad = verify(read); !bad.empty())
     return fail(stage + " softmax reading", bad);
   Given given;

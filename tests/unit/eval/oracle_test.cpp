@@ -313,10 +313,42 @@ TEST(Oracle, UnbuiltConstructsSaySo) {
   const DimId t = p.dim("t", 2);
   const ExprId x = p.g.read(p.input("x", {2}, {1, 2}), {p.at(t)});
   const TensorId y = p.fold("y", {t}, {}, "sum", {x});
-  p.g[p.g[y].node].scan.emplace().along = t;
-  EXPECT_EQ(evaluate_tensors(p.g, {}, p.given, {y}).error().id, "E0590");
   p.g[p.g[y].node].gradient = Gradient{};
   EXPECT_EQ(evaluate_tensors(p.g, {}, p.given, {y}).error().id, "E0690");
+}
+
+// A sampled point of a scan needs its whole lane, a matrix scan all of them.
+TEST(Oracle, SampledScansEqualFullOnes) {
+  for (const bool matrix : {false, true}) {
+    Program p;
+    const DimId b = p.dim("b", 40), t = p.dim("t", 50), c = p.dim("c", 40);
+    Reals values;
+    for (int k = 0; k < 40 * 50; ++k) values.push_back(std::sin(k));
+    const TensorId x = p.input("x", {40, 50}, values);
+    const ExprId read = p.g.read(x, {p.at(b), p.at(t)});
+    const ExprId step = p.g.make(Op::select, p.g.make(Op::eq, p.g.iota(p.at(b)), p.g.iota(p.at(c))),
+                                 p.g.pool.real(0.5), p.g.pool.real(0.01));
+    const TensorId y = matrix ? p.fold("y", {b, t}, {c}, "affine", {step, read})
+                              : p.fold("y", {b, t}, {}, "sum", {read});
+    Scan& scan = p.g[p.g[y].node].scan.emplace();
+    scan.along = t;
+    if (matrix) {
+      scan.matrix = std::pair(b, c);
+      scan.initial = {p.g.pool.real(1)};
+    }
+    OracleOptions full, sampled;
+    full.extent = OracleOptions::Extent::full;
+    sampled.extent = OracleOptions::Extent::sampled;
+    sampled.points = 64;
+    const auto all = evaluate_tensors(p.g, {}, p.given, {y}, full);
+    const auto some = evaluate_tensors(p.g, {}, p.given, {y}, sampled);
+    ASSERT_TRUE(all && some);
+    const Values& part = some->at(y);
+    ASSERT_TRUE(part.points);
+    EXPECT_GE(part.points->count(), 64);
+    for (int64_t flat : part.points->members())
+      EXPECT_EQ(part.data()[part.points->rank(flat)].r, all->at(y).at(flat).r) << flat;
+  }
 }
 
 // Operands that are not given are computed; those that are given are used as they are.

@@ -533,10 +533,10 @@ TEST(LowerLimits, UnbuiltConstructsAreNamed) {
   const DimId t = m.dim("t", 4);
   const TensorId x = m.input("x", {4});
   m.output(m.fold("y", {}, {t}, m.monoid("sum", {R}), {m.read(x, {t})}));
-  m.g.nodes.back().scan = Scan{t, false, false, {}, {}};
+  m.g.nodes.back().gradient.emplace();
   const auto s = plan(m.g);
   ASSERT_FALSE(s);
-  EXPECT_EQ(s.error().id, "E0590");
+  EXPECT_EQ(s.error().id, "E0690");
 }
 
 TEST(LowerExpressions, DeepAndSharedTreesAreNamedInParts) {

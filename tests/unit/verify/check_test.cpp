@@ -6,7 +6,7 @@
 #include "eval/random_inputs.h"
 #include "front/elaborate.h"
 #include "ir/bind.h"
-#include "ir/softmax.h"
+#include "ir/reading.h"
 #include "loop/text.h"
 #include "rewrite/pipeline.h"
 #include "run/c_device.h"
@@ -29,7 +29,7 @@ struct Fixture {
       arrays.push_back(*random_input(graph, t, bound_params(graph), 0));
     for (Array& a : arrays) inputs.push_back(&a);
     for (size_t k = 0; k < arrays.size(); ++k) given[inputs_of(graph)[k]] = &arrays[k];
-    read = softmax_reading(graph);
+    read = reading(graph);
     values = *evaluate(read, bound_params(read), given);
     for (const auto& [t, v] : values) want[read[t].name] = &v;
   }
