@@ -20,7 +20,22 @@ struct Command {
   const char* example;
   bool file = true;
   bool planned = false;
+  const char* details = "";  // below the options
 };
+
+constexpr const char* cache_details =
+    "Actions:\n"
+    "  info         where they lie, how many, how large (the default)\n"
+    "  clear        remove them all\n"
+    "  prune        remove damaged ones, those not used for 30 days, then the longest unused "
+    "until\n"
+    "               256 MiB are left\n"
+    "  export FILE  all of them as one file with checksums\n"
+    "  import FILE  add those of such a file, all or (if it is damaged) none. They are machine "
+    "code\n"
+    "               that tang will run: import only what you trust. They serve the same compiler "
+    "on\n"
+    "               the same kind of processor; on others they are not found, and do no harm.\n";
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
@@ -41,7 +56,8 @@ const std::vector<Command>& commands() {
        false},
       {"rules", "list the rewrite rules: rule, law, theorem, test", "tang rules --json", false},
       {"devices", "what is here, with limits", "tang devices --json", false},
-      {"cache", "info or clear: the compiled programs kept between runs", "tang cache info", false},
+      {"cache", "the compiled programs kept between runs", "tang cache export programs.tangcache",
+       false, false, cache_details},
       {"help", "explain a command, or an error by its id", "tang help E0402", false},
       {"tune", "measure candidate schedules and keep the best", "", true, true},
       {"bound", "the traffic bound and the optimal tile", "", true, true},
@@ -154,14 +170,17 @@ struct Parser {
         sub->add_flag("--json", options.json, "data as JSON on stdout");
         continue;
       }
-      if (*c.example) sub->footer(fmt::format("Example:\n  {}\n", c.example));
+      if (*c.example)
+        sub->footer(
+            fmt::format("{}{}Example:\n  {}\n", c.details, *c.details ? "\n" : "", c.example));
       if (c.file) add_program(sub, options);
       add_command_options(c.name, sub, options, raw);
       if (std::string(c.name) == "help") {
         sub->add_option("TOPIC", options.words, "a command or an error id")->type_name("");
         sub->add_flag("--json", options.json, "data as JSON on stdout");
       } else if (std::string(c.name) == "cache") {
-        sub->add_option("ACTION", options.words, "info or clear")->type_name("");
+        sub->add_option("ACTION", options.words, "info, clear, prune, export FILE or import FILE")
+            ->type_name("");
         add_common(sub, options, raw);
       } else {
         add_common(sub, options, raw);
