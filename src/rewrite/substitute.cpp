@@ -144,7 +144,7 @@ class Substitution {
   // rho: evaluations of the body after, over before; rho_s the same after staging in tiles.
   std::optional<std::string> too_costly(NodeId id, TensorId t,
                                         const std::vector<NodeId>& consumers) {
-    double rho = g.is_output(t) ? 1 : 0, staged = rho;
+    double rho = g.is_output(t) ? 1 : 0, staged = rho, repeated = 1;
     for (NodeId c : consumers)
       for_each_expr(g[c], [&](ExprId e) {
         const std::vector<DimId> around = dims_of(g, e);
@@ -159,17 +159,37 @@ class Substitution {
             times *= estimated(g, d);
             tiles *= std::ceil(estimated(g, d) / tile);
           }
+          repeated = std::max(repeated, times);
           rho += times;
           staged += tiles;
         }
       });
     const int body_cost = cost(g.pool, g[id].targets[0].value);
+    if (repeated > 1 && body_cost > 4)
+      if (const auto fold = fold_before(id))
+        return "it is the epilogue of `" + rw.name(*fold) + "`, where it costs no memory";
     const double bytes = 8;  // one f32 written and one read for each element
     if (rho <= 1 || body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes)
       return std::nullopt;
     return "recomputing it costs more than storing it (" + std::to_string(body_cost) +
            " operations, evaluated " + std::to_string(static_cast<int64_t>(staged)) +
            " times per tile)";
+  }
+
+  // A comprehension that this map alone reads, at its own points: storing the map's values instead
+  // of that comprehension's takes nothing more.
+  std::optional<NodeId> fold_before(NodeId id) const {
+    const Node& n = g[id];
+    for (LeafId l : leaves_of(g, n)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded || g.is_output(leaf.tensor)) continue;
+      const NodeId source = g[leaf.tensor].node;
+      if (source == NodeId::none || g[source].folds.empty() || g[source].scan) continue;
+      if (leaf.forms.size() == n.points.size() && is_whole_view(leaf) &&
+          readers_[index(leaf.tensor)] == std::vector<NodeId>{id})
+        return source;
+    }
+    return std::nullopt;
   }
 
   void apply(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
