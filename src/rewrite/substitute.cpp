@@ -67,9 +67,13 @@ class Substitution {
     }
   }
 
-  // Tensors read by e through which it sees the max.
+  // Tensors read by e through which it sees the max, or inside an exponential; other factors go
+  // their own way.
   std::vector<TensorId> reads_of_weights(ExprId e, TensorId max) {
     std::vector<TensorId> result;
+    for (ExprId id : g.pool.reachable(e))
+      if (g.pool[id].op == Op::exp)
+        for (TensorId t : tensors_in(g, id)) result.push_back(t);
     for (LeafId l : g.pool.variables(e)) {
       const Leaf leaf = g.leaf(l);
       if (leaf.what != Leaf::What::read || leaf.guarded) continue;
@@ -188,8 +192,9 @@ class Substitution {
            " times per tile)";
   }
 
-  // A fold whose points are the map's and which it reads point for point, when it reads every fold
-  // at its own points and none that depends on that one.
+  // A fold that this map alone reads, point for point over the same points, when it reads every fold
+  // at its own points and none that depends on that one: storing the map's values instead of the
+  // fold's takes nothing more.
   std::optional<NodeId> epilogue_of(NodeId id) const {
     const Node& n = g[id];
     std::optional<NodeId> whole;
@@ -199,7 +204,9 @@ class Substitution {
       const NodeId operand = g[leaf.tensor].node;
       if (operand == NodeId::none || g[operand].folds.empty()) continue;
       if (leaf.guarded || g[operand].scan || !is_whole_view(leaf)) return std::nullopt;
-      if (leaf.forms.size() == n.points.size()) whole = operand;
+      const bool alone = readers_[index(leaf.tensor)] == std::vector<NodeId>{id};
+      if (leaf.forms.size() == n.points.size() && alone && !g.is_output(leaf.tensor))
+        whole = operand;
     }
     if (!whole) return std::nullopt;
     for (TensorId t : tensors_read(g, n))

@@ -68,7 +68,7 @@ expect 0 check "$work/gather.tang"
 expect 1 check "$work/gather.tang" --in tok="$work/seg.raw"; err "E0417"
 expect 0 run "$work/gather.tang" --in tok="$work/seg.raw"
 
-expect 0 emit "$attention" -o "$work/emitted" --json; out '"target":"c"'; out '"files":["attention.c","manifest.json"]'; out '"kernels":['
+expect 0 emit "$attention" -o "$work/emitted" --json; out '"target":"c"'; out '"files":["attention.c","attention.h","manifest.json"]'; out '"kernels":['
 exists "$work/emitted/attention.c"; exists "$work/emitted/manifest.json"
 cc -std=c11 -c "$work/emitted/attention.c" -o "$work/a.o" || fault "the emitted C does not compile"
 cp "$work/emitted/attention.c" "$work/first.c"
