@@ -192,9 +192,9 @@ class Substitution {
            " times per tile)";
   }
 
-  // A fold that this map alone reads, point for point over the same points, when it reads every fold
-  // at its own points and none that depends on that one: storing the map's values instead of the
-  // fold's takes nothing more.
+  // A fold that this map alone reads, point for point over the same points, when it reads every
+  // fold at its own points and none that depends on that one: storing the map's values instead of
+  // the fold's takes nothing more.
   std::optional<NodeId> epilogue_of(NodeId id) const {
     const Node& n = g[id];
     std::optional<NodeId> whole;
