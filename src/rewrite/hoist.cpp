@@ -88,12 +88,15 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
 bool holds_weight(Rewriting& rw, const std::vector<ExprId>& factors,
                   const std::vector<DimId>& reduce) {
   Graph& g = rw.g;
-  const auto is_exp = [&](ExprId e) { return g.pool[e].op == Op::exp; };
-  if (std::none_of(factors.begin(), factors.end(), is_exp)) return false;
+  std::vector<ExprId> exponents;
+  for (ExprId e : factors) {
+    while (g.pool[e].op == Op::cast) e = g.pool[e].args[0];
+    if (g.pool[e].op == Op::exp) exponents.push_back(g.pool[e].args[0]);
+  }
+  if (exponents.empty()) return false;
   const std::vector<MaxFold> maxima = max_folds(g);
-  return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
-    return is_exp(e) &&
-           match_weight(g, rw.canon, maxima, g.pool[e].args[0], reduce, nullptr, true).has_value();
+  return std::any_of(exponents.begin(), exponents.end(), [&](ExprId e) {
+    return match_weight(g, rw.canon, maxima, e, reduce, nullptr, true).has_value();
   });
 }
 

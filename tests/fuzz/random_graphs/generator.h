@@ -112,6 +112,9 @@ class Generator {
   void log_sum_exp();
   void variance();
   void pair();
+  void two_softmaxes();
+  void without_max();
+  void chain();
   void transposes();
   void hoist();
   void duplicates();

@@ -6,7 +6,7 @@
 namespace tang::fuzz {
 
 void Generator::pattern() {
-  switch (choice_.below(20)) {
+  switch (choice_.below(23)) {
     case 0:
     case 1:
     case 2:
@@ -37,6 +37,12 @@ void Generator::pattern() {
       return gathers();
     case 18:
       return selections();
+    case 19:
+      return two_softmaxes();
+    case 20:
+      return without_max();
+    case 21:
+      return chain();
     default:
       return in_place();
   }
@@ -241,6 +247,43 @@ void Generator::pair() {
   y.size = 30;
   define(y, fmt::format("{}({}) * {}", choice_.chance(50) ? "silu" : "gelu", dot(w), dot(u)),
          storage(Kind::real));
+}
+
+// Attention by the difference of two softmaxes.
+void Generator::two_softmaxes() {
+  const Dims all = some_dims(3, 3);
+  const Dims row = {all[0], all[2]}, v_dims = {all[2], all[1]}, points = {all[0], all[1]};
+  const TensorInfo a = input("f32", row), b = input("f32", row), v = input("f32", v_dims);
+  const std::string j = name(all[2]);
+  const auto softmax = [&](const TensorInfo& t) {
+    return fmt::format("exp({0} - max[{1}]({0})) / sum[{1}](exp({0} - max[{1}]({0})))", at(t, row),
+                       j);
+  };
+  TensorInfo y{fresh(), points};
+  define(y, fmt::format("sum[{}](({} - 0.5 * {}) * {})", j, softmax(a), softmax(b), at(v, v_dims)));
+}
+
+// A softmax written without its max, or with a temperature outside of it.
+void Generator::without_max() {
+  const Dims all = some_dims(3, 3);
+  const Dims row = {all[0], all[2]}, v_dims = {all[2], all[1]}, points = {all[0], all[1]};
+  const TensorInfo x = input("f32", row), v = input("f32", v_dims), t = input("f32", {all[0]});
+  const std::string j = name(all[2]), s = at(x, row);
+  TensorInfo p{fresh(), row}, y{fresh(), points};
+  define(p, choice_.chance(50)
+                ? fmt::format("exp({} / 2)", s)
+                : fmt::format("exp(({0} - max[{1}]({0})) * abs({2}))", s, j, at(t, {all[0]})));
+  define(y, fmt::format("sum[{0}]({1} * {2}) / sum[{0}]({1})", j, at(p, row), at(v, v_dims)));
+}
+
+// Two contractions in a row.
+void Generator::chain() {
+  const Dims all = some_dims(4, 4);
+  const Dims a_dims = {all[0], all[1]}, b_dims = {all[1], all[2]}, c_dims = {all[2], all[3]};
+  const TensorInfo a = input("f32", a_dims), b = input("f32", b_dims), c = input("f32", c_dims);
+  TensorInfo t{fresh(), {all[0], all[2]}}, y{fresh(), {all[0], all[3]}};
+  define(t, fmt::format("sum[{}]({} * {}) * 0.5", name(all[1]), at(a, a_dims), at(b, b_dims)));
+  define(y, fmt::format("sum[{}]({} * {})", name(all[2]), at(t, {all[0], all[2]}), at(c, c_dims)));
 }
 
 void Generator::transposes() {
