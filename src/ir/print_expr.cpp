@@ -61,8 +61,7 @@ std::string ExprPrinter::form(const Form& f, bool spaced) const {
   const std::string times = spaced ? " * " : "*";
   std::vector<Piece> pieces;
   for (const Form::Term& t : f.terms) pieces.push_back({t.coeff, g[t.dim].name});
-  for (const Form::Gather& t : f.gathers)
-    pieces.push_back({t.coeff, read(g.leaf(t.leaf))});
+  for (const Form::Gather& t : f.gathers) pieces.push_back({t.coeff, read(g.leaf(t.leaf))});
   for (const Poly::Term& t : f.base.terms()) {
     Poly p(t.coeff);
     for (ParamId id : t.params) p = p * Poly::param(id);

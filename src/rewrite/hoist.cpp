@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/expand.h"
 #include "ir/softmax.h"
 #include "rewrite/edit.h"
 
@@ -84,16 +85,23 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
 }
 
 // A weight over equal scores is free of the coordinates that it is normalised over; outside of its
-// sum nothing would say that the sum is one of weights (algebra.md 11.1).
-bool holds_weight(Rewriting& rw, const std::vector<ExprId>& factors,
-                  const std::vector<DimId>& reduce) {
+// sum nothing would say that the sum is one of weights (algebra.md 11.1). So are sums of nothing
+// but exponentials, `rest` being 1, and exponentials of what a max is subtracted from.
+bool holds_weight(const Rewriting& rw, const std::vector<ExprId>& factors, ExprId rest) {
   Graph& g = rw.g;
   const auto is_exp = [&](ExprId e) { return g.pool[e].op == Op::exp; };
   if (std::none_of(factors.begin(), factors.end(), is_exp)) return false;
-  const std::vector<MaxFold> maxima = max_folds(g);
+  if (factors.size() == 1 && g.pool.is_number(rest, 1)) return true;
+  const std::vector<MaxFold> maxima = max_folds(g, true);
+  const auto is_max = [&](LeafId l) {
+    return g.leaf(l).what == Leaf::What::read &&
+           std::any_of(maxima.begin(), maxima.end(),
+                       [&](const MaxFold& m) { return m.tensor == g.leaf(l).tensor; });
+  };
   return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
-    return is_exp(e) &&
-           match_weight(g, rw.canon, maxima, g.pool[e].args[0], reduce, nullptr, true).has_value();
+    if (!is_exp(e)) return false;
+    const std::vector<LeafId> leaves = leaves_of(g, expand_maps(g, g.pool[e].args[0]));
+    return std::any_of(leaves.begin(), leaves.end(), is_max);
   });
 }
 
@@ -102,7 +110,7 @@ bool hoist_from(Rewriting& rw, NodeId id) {
   const Node old = g[id];
   Factors found;
   const ExprId rest = split(rw, old.folds[0].args[0], old.reduce, found);
-  if (holds_weight(rw, found.multiply, old.reduce)) {
+  if (holds_weight(rw, found.multiply, rest)) {
     rw.missed("hoist_invariant_factors", id, "a factor is a softmax weight");
     return false;
   }
