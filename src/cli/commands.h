@@ -14,6 +14,7 @@ Outcome<void> check_command(Session& s);
 Outcome<void> emit_command(Session& s);
 Outcome<void> bench_command(Session& s);
 Outcome<void> generate_command(Session& s);
+Outcome<void> reduce_command(Session& s);
 Outcome<void> rules_command(Session& s);
 Outcome<void> devices_command(Session& s);
 Outcome<void> cache_command(Session& s);

@@ -75,31 +75,36 @@ Outcome<void> emit_command(Session& s) {
   }
   auto v = s.lower_program(g, o.naive);
   if (!v) return fail(v.error());
-  const std::string file = stem_of(s) + ".c";
+  const std::string stem = stem_of(s), file = stem + ".c", header = stem + ".h";
   const std::string source = c_source(v->program());
   if (s.passed("emit", [&] { return source; })) return stop();
-  const auto record = manifest(v->program(), file);
+  const auto record = manifest(v->program(), file, header);
   std::error_code failed;
   std::filesystem::create_directories(o.output_dir, failed);
   if (failed)
     return fail(error("E0708", fmt::format("{}: the directory cannot be made: {}", o.output_dir,
                                            failed.message()))
                     .value());
-  if (auto done = write_file(o.output_dir + "/" + file, source); !done) return fail(done.error());
-  if (auto done = write_file(o.output_dir + "/manifest.json", record.dump(2) + "\n"); !done)
-    return fail(done.error());
-  if (o.json) {
-    nlohmann::json kernels = nlohmann::json::array();
-    for (const loop::Kernel& k : v->program().kernels)
-      kernels.push_back({{"name", k.name}, {"file", file}, {"entry", "tang_run"}});
-    s.print_json({{"schema", 1},
-                  {"target", o.target},
-                  {"files", {file, "manifest.json"}},
-                  {"kernels", kernels},
-                  {"allocations", allocations_json(*v)}});
-    return {};
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {file, source},
+      {header, c_header(v->program(), stem)},
+      {"manifest.json", record.dump(2) + "\n"}};
+  nlohmann::json names = nlohmann::json::array();
+  for (const auto& [name, text] : files) {
+    const std::string path = o.output_dir + "/" + name;
+    if (auto done = write_file(path, text); !done) return fail(done.error());
+    names.push_back(name);
+    if (!o.json) s.out += path + "\n";
   }
-  s.out += fmt::format("{}/{}\n{}/manifest.json\n", o.output_dir, file, o.output_dir);
+  if (!o.json) return {};
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const loop::Kernel& k : v->program().kernels)
+    kernels.push_back({{"name", k.name}, {"file", file}, {"entry", "tang_run"}});
+  s.print_json({{"schema", 1},
+                {"target", o.target},
+                {"files", names},
+                {"kernels", kernels},
+                {"allocations", allocations_json(*v)}});
   return {};
 }
 

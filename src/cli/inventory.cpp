@@ -1,4 +1,4 @@
-// The commands that need no program: rules, devices, cache, help.
+// The commands that need no program: rules, devices, help.
 #include <filesystem>
 #include <thread>
 
@@ -7,7 +7,6 @@
 
 #include "cli/commands.h"
 #include "cli/text.h"
-#include "run/cache.h"
 
 namespace tang::cli {
 
@@ -124,34 +123,6 @@ Outcome<void> devices_command(Session& s) {
     s.print_json({{"schema", 1}, {"devices", list}});
   else
     s.out += table(rows, "llrr");
-  return {};
-}
-
-Outcome<void> cache_command(Session& s) {
-  const std::vector<std::string>& words = s.options.words;
-  const std::string action = words.empty() ? "info" : words[0];
-  if (action == "prune" || action == "export" || action == "import")
-    return fail(
-        error("E0806", fmt::format("cache {} is not built yet", action), "info and clear work")
-            .value());
-  if ((action != "info" && action != "clear") || words.size() > 1)
-    return fail(error("E0801",
-                      fmt::format("cache {}: there is no such action", fmt::join(words, " ")),
-                      "actions are info and clear")
-                    .value());
-  const std::string& dir = s.environment.cache_dir;
-  const CacheInfo removed = action == "clear" && !dir.empty() ? cache_clear(dir) : CacheInfo{};
-  const CacheInfo info = dir.empty() ? CacheInfo{} : cache_info(dir);
-  if (s.options.json) {
-    json value = {{"schema", 1}, {"dir", dir}, {"entries", info.entries}, {"bytes", info.bytes}};
-    if (action == "clear") value["removed"] = removed.entries;
-    s.print_json(value);
-  } else {
-    const CacheInfo& shown = action == "clear" ? removed : info;
-    s.out += fmt::format("{}  {}{} entries, {}\n", dir.empty() ? "no cache directory" : dir,
-                         action == "clear" ? "removed " : "", shown.entries,
-                         with_unit(static_cast<double>(shown.bytes), "B"));
-  }
   return {};
 }
 

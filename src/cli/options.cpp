@@ -20,7 +20,22 @@ struct Command {
   const char* example;
   bool file = true;
   bool planned = false;
+  const char* details = "";  // below the options
 };
+
+constexpr const char* cache_details =
+    "Actions:\n"
+    "  info         where they lie, how many, how large (the default)\n"
+    "  clear        remove them all\n"
+    "  prune        remove damaged ones, those not used for 30 days, then the longest unused "
+    "until\n"
+    "               256 MiB are left\n"
+    "  export FILE  all of them as one file with checksums\n"
+    "  import FILE  add those of such a file, all or (if it is damaged) none. They are machine "
+    "code\n"
+    "               that tang will run: import only what you trust. They serve the same compiler "
+    "on\n"
+    "               the same kind of processor; on others they are not found, and do no harm.\n";
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
@@ -34,6 +49,10 @@ const std::vector<Command>& commands() {
        "tang emit examples/attention.tang -o out"},
       {"bench", "time each kernel and the whole program",
        "tang bench examples/attention.tang -D seq=1024 --vs-naive"},
+      {"reduce",
+       "shrink a program that fails check to a small one that fails in the same way, printed to "
+       "stdout with its params bound; what was found goes to stderr. Exit 2 if it passes check",
+       "tang reduce examples/attention.tang -D seq=16 --replace o=wrong.loop > small.tang"},
       {"generate",
        "text from a model: a llama2.c checkpoint. The continuation goes to stdout as it is made, "
        "statistics to stderr",
@@ -41,13 +60,13 @@ const std::vector<Command>& commands() {
        false},
       {"rules", "list the rewrite rules: rule, law, theorem, test", "tang rules --json", false},
       {"devices", "what is here, with limits", "tang devices --json", false},
-      {"cache", "info or clear: the compiled programs kept between runs", "tang cache info", false},
+      {"cache", "the compiled programs kept between runs", "tang cache export programs.tangcache",
+       false, false, cache_details},
       {"help", "explain a command, or an error by its id", "tang help E0402", false},
       {"tune", "measure candidate schedules and keep the best", "", true, true},
       {"bound", "the traffic bound and the optimal tile", "", true, true},
       {"grad", "print the gradient graph", "", true, true},
       {"report", "one page with graphs, derivation and timings", "", true, true},
-      {"reduce", "shrink a program that fails check", "", true, true},
   };
   return list;
 }
@@ -65,7 +84,7 @@ Diagnostic usage(std::string message, std::string hint) {
 // Options whose text needs a second look, with what CLI11 put in them.
 struct Raw {
   std::vector<std::string> sizes;
-  std::string device, seed, tol, math = "real", runs, steps, temperature;
+  std::string device, seed, tol, math = "real", runs, steps, temperature, budget;
 };
 
 CLI::Option* list(CLI::App* app, const std::string& name, std::vector<std::string>& into,
@@ -116,6 +135,11 @@ void add_command_options(const std::string& name, CLI::App* app, Options& o, Raw
     list(app, "--replace", o.replace, "put a loop program in a derived kernel's place",
          "KERNEL=FILE");
     app->add_flag("--vm", o.vm, "run kernels on the virtual machine");
+  } else if (name == "reduce") {
+    list(app, "--replace", o.replace, "put a loop program in a derived kernel's place",
+         "KERNEL=FILE");
+    app->add_option("--budget", raw.budget, "time to search, in seconds (60) or as in 5m")
+        ->type_name("TIME");
   } else if (name == "emit") {
     app->add_flag("--naive", o.naive, "the program as written");
     app->add_option("-o", o.output_dir, "directory to write into (required)")->type_name("DIR");
@@ -154,14 +178,17 @@ struct Parser {
         sub->add_flag("--json", options.json, "data as JSON on stdout");
         continue;
       }
-      if (*c.example) sub->footer(fmt::format("Example:\n  {}\n", c.example));
+      if (*c.example)
+        sub->footer(
+            fmt::format("{}{}Example:\n  {}\n", c.details, *c.details ? "\n" : "", c.example));
       if (c.file) add_program(sub, options);
       add_command_options(c.name, sub, options, raw);
       if (std::string(c.name) == "help") {
         sub->add_option("TOPIC", options.words, "a command or an error id")->type_name("");
         sub->add_flag("--json", options.json, "data as JSON on stdout");
       } else if (std::string(c.name) == "cache") {
-        sub->add_option("ACTION", options.words, "info or clear")->type_name("");
+        sub->add_option("ACTION", options.words, "info, clear, prune, export FILE or import FILE")
+            ->type_name("");
         add_common(sub, options, raw);
       } else {
         add_common(sub, options, raw);
@@ -220,6 +247,20 @@ void read_generation(const Raw& raw, Options& o, Diagnostics& errors) {
         usage(fmt::format("--temp {}: this is not a number from 0 to 1e6", raw.temperature), ""));
 }
 
+// "60", "60s", "5m".
+void read_budget(const Raw& raw, Options& o, Diagnostics& errors) {
+  if (raw.budget.empty()) return;
+  std::string text = raw.budget;
+  const double unit = text.ends_with('m') ? 60 : 1;
+  if (text.ends_with('m') || text.ends_with('s')) text.pop_back();
+  double value = 0;
+  if (read_number(text, value) && value > 0 && value * unit <= 1e6)
+    o.budget = value * unit;
+  else
+    errors.push_back(usage(fmt::format("--budget {}: this is not a time", raw.budget),
+                           "write seconds or minutes, as in --budget 60s"));
+}
+
 void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
   read_sizes(raw, o, errors);
   for (size_t begin = 0; begin < raw.device.size();) {
@@ -238,6 +279,7 @@ void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
       errors.push_back(usage(fmt::format("--tol {}: this is not a number from 0 on", raw.tol), ""));
   }
   read_generation(raw, o, errors);
+  read_budget(raw, o, errors);
   if (!raw.runs.empty() && (!read_number(raw.runs, o.runs) || o.runs < 1 || o.runs > 1'000'000))
     errors.push_back(
         usage(fmt::format("--runs {}: this is not a number from 1 to 1000000", raw.runs), ""));

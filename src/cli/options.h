@@ -33,6 +33,7 @@ struct Options {
 
   std::vector<std::string> in, out, store, accumulate, replace;
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
+  double budget = 60;                 // of reduce, in seconds
   int runs = 0;                       // of bench; 0: as many as time allows
   std::string model, tokenizer;       // of generate
   std::optional<std::string> prompt;  // "-" is stdin

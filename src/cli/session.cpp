@@ -103,6 +103,25 @@ Outcome<void> Session::adopt(Graph graph) {
   return {};
 }
 
+std::map<std::string, Array> Session::given_arrays() const {
+  std::map<std::string, Array> named;
+  const std::vector<TensorId> ids = inputs_of(naive);
+  for (size_t k = 0; k < given_.size(); ++k)
+    if (given_[k]) named.emplace(naive[ids[k]].name, *given_[k]);
+  return named;
+}
+
+void Session::give(const std::map<std::string, Array>& named) {
+  const std::vector<TensorId> ids = inputs_of(naive);
+  given_.resize(ids.size());
+  for (size_t k = 0; k < ids.size(); ++k) {
+    const auto it = named.find(naive[ids[k]].name);
+    if (it != named.end() && it->second.format == naive[ids[k]].storage() &&
+        it->second.shape == bound_shape(naive, ids[k]))
+      given_[k] = it->second;
+  }
+}
+
 Outcome<void> Session::store_formats() {
   for (const std::string& word : options.store) {
     const size_t at = std::min(word.find('='), word.size());

@@ -45,8 +45,12 @@ class Session {
 
   // Reads, parses and binds the program, with the arrays of --in. Afterwards `naive` is set.
   Outcome<void> load(bool require_all);
-  // Takes a graph built in C++ instead, without params.
+  // Takes a graph built in C++ instead; its params have values.
   Outcome<void> adopt(Graph graph);
+  // The arrays of --in, by the names of their inputs, until draw_inputs takes them.
+  std::map<std::string, Array> given_arrays() const;
+  // Gives the inputs of an adopted graph those arrays that fit name, shape and format.
+  void give(const std::map<std::string, Array>& named);
   // Fills in inputs that were not given, from the seed.
   Outcome<void> draw_inputs();
   std::vector<Array*> inputs();

@@ -32,8 +32,14 @@ struct CSourceOptions {
 // The text is the same for the same program. The program must be verified.
 std::string c_source(const LoopProgram& program, const CSourceOptions& options = {});
 
+// The header beside it: prototypes, and names for the places of buffers and symbols. `stem` is the
+// name of the file without ".h"; the names begin with it.
+std::string c_header(const LoopProgram& program, const std::string& stem);
+
 // manifest.json of `tang emit` (language.md "Emission"): the buffers in argument order, the
-// symbols, and the kernels with bindings, grid and limits. `file` is the source's name.
-nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file);
+// symbols, and the kernels with bindings, grid and limits. `file` is the source's name,
+// `header` that of its header if there is one.
+nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file,
+                                const std::string& header = {});
 
 }  // namespace tang

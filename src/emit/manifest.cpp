@@ -46,7 +46,8 @@ Json bindings(const Program& program, const Kernel& kernel) {
 
 }  // namespace
 
-nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file) {
+nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file,
+                                const std::string& header) {
   Json buffers = Json::array(), workspace = Json::array(), kernels = Json::array();
   for (BufferId id : program.arguments()) buffers.push_back(describe(program, id));
   for (size_t k = 0; k < program.buffers.size(); ++k) {
@@ -61,9 +62,11 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
                        {"grid", {1, 1, 1}},
                        {"limits", Json::object()}});
   }
+  Json files = {file};
+  if (!header.empty()) files.push_back(header);
   return {{"schema", 1},
           {"target", "c"},
-          {"files", {file}},
+          {"files", files},
           {"entry", "tang_run"},
           {"workspace_entry", "tang_workspace"},
           {"buffers", buffers},

@@ -3,6 +3,7 @@
 
 #include "loop/lower_expr.h"
 #include "schedule/schedule.h"
+#include "schedule/segment.h"
 
 namespace tang::loop {
 
@@ -86,6 +87,8 @@ class KernelLowering {
   // Loops.
   std::vector<Placed> place(const std::vector<Guard>& guards, const std::vector<DimId>& loops);
   Bounds bounds(std::vector<Placed>& placed, const std::vector<DimId>& loops, size_t k, int level);
+  bool narrow_to_segment(const Guard& guard, DimId d, int level, Bounds& bounds);
+  Value first_at_least(const Segment& s, DimId d, Value wanted, int level);
   int open_conditions(const std::vector<Placed>& placed, int position, int level);
   void inner_loops(const std::vector<DimId>& inner, int level, Region& r,
                    const std::function<void()>& inside);

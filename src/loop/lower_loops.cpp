@@ -78,6 +78,9 @@ KernelLowering::Bounds KernelLowering::bounds(std::vector<Placed>& placed,
   const ExprId zero = g.pool.integer(0), extent = g.iota(Form(g.extent(d)));
   if (lo) result.lo = b.let("lo", x.eval(g.pool.make(SOp::max, *lo, zero), level));
   if (hi) result.hi = b.let("hi", x.eval(g.pool.make(SOp::min, *hi, extent), level));
+  for (Placed& p : placed)
+    if (!p.exact && p.deepest == static_cast<int>(k))
+      p.exact = narrow_to_segment(p.guard, d, level, result);
   return result;
 }
 

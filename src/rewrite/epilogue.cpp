@@ -16,15 +16,17 @@ class Epilogue {
 
   bool run() {
     // The last fold the map reads: every other operand is then defined before it.
-    const std::vector<NodeId> order = g.order();
     std::vector<NodeId> folds;
     for (TensorId t : tensors_read(g, g[map_]))
       if (const NodeId id = g[t].node; id != NodeId::none && !g[id].folds.empty() && !g[id].scan &&
                                        std::find(folds.begin(), folds.end(), id) == folds.end())
         folds.push_back(id);
-    std::sort(folds.begin(), folds.end(), [&](NodeId a, NodeId b) {
-      return std::find(order.begin(), order.end(), a) > std::find(order.begin(), order.end(), b);
-    });
+    if (folds.size() > 1) {
+      const std::vector<NodeId> order = g.order();
+      std::sort(folds.begin(), folds.end(), [&](NodeId a, NodeId b) {
+        return std::find(order.begin(), order.end(), a) > std::find(order.begin(), order.end(), b);
+      });
+    }
     for (NodeId fold : folds) {
       const std::optional<std::string> reason = refuse(fold);
       if (!reason) {

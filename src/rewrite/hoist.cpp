@@ -89,7 +89,11 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
 // but exponentials, `rest` being 1, and exponentials of what a max is subtracted from.
 bool holds_weight(const Rewriting& rw, const std::vector<ExprId>& factors, ExprId rest) {
   Graph& g = rw.g;
-  const auto is_exp = [&](ExprId e) { return g.pool[e].op == Op::exp; };
+  const auto exponential = [&](ExprId e) {
+    while (g.pool[e].op == Op::cast) e = g.pool[e].args[0];
+    return g.pool[e].op == Op::exp ? e : ExprId::none;
+  };
+  const auto is_exp = [&](ExprId e) { return exponential(e) != ExprId::none; };
   if (std::none_of(factors.begin(), factors.end(), is_exp)) return false;
   if (factors.size() == 1 && g.pool.is_number(rest, 1)) return true;
   const std::vector<MaxFold> maxima = max_folds(g, true);
@@ -100,7 +104,8 @@ bool holds_weight(const Rewriting& rw, const std::vector<ExprId>& factors, ExprI
   };
   return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
     if (!is_exp(e)) return false;
-    const std::vector<LeafId> leaves = leaves_of(g, expand_maps(g, g.pool[e].args[0]));
+    const std::vector<LeafId> leaves =
+        leaves_of(g, expand_maps(g, g.pool[exponential(e)].args[0]));
     return std::any_of(leaves.begin(), leaves.end(), is_max);
   });
 }

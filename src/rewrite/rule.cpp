@@ -19,6 +19,8 @@ constexpr Rule table[] = {
     {"hoist_invariant_factors", "hoist_sum, hoist_max", "tests/law/rewrite", false,
      "factors free of the reduced coordinates leave the fold", hoist_invariant_factors,
      hoist_out_of_maxima},
+    {"denest", "denest", "tests/law/rewrite", false,
+     "two nested contractions take the order of fewer multiplications", denest_contractions},
     {"shift_softmax", "softmax_shift", "tests/law/rewrite", false,
      "sums of exponentials below another shift, or none, get the max of their scores",
      shift_softmax},

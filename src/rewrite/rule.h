@@ -79,6 +79,7 @@ bool substitute_maps(Rewriting& rw);
 bool split_weights(Rewriting& rw);
 bool hoist_invariant_factors(Rewriting& rw);
 bool hoist_out_of_maxima(Rewriting& rw);  // late
+bool denest_contractions(Rewriting& rw);
 bool shift_softmax(Rewriting& rw);
 bool stabilize_softmax(Rewriting& rw);
 bool recognise_logsumexp(Rewriting& rw);

@@ -16,10 +16,10 @@ namespace {
 
 class SplitWeights {
  public:
-  SplitWeights(Rewriting& rw, NodeId id) : rw(rw), g(rw.g), id_(id), maxima_(max_folds(g)) {}
+  SplitWeights(Rewriting& rw, NodeId id, const std::vector<MaxFold>& maxima)
+      : rw(rw), g(rw.g), id_(id), maxima_(maxima) {}
 
   bool run() {
-    if (maxima_.size() < 2) return false;
     std::map<std::set<TensorId>, ExprId> groups;  // by the maxima of their weights
     for (ExprId e : addends(g, g[id_].folds[0].args[0])) {
       const auto [it, fresh] = groups.try_emplace(maxima_of(e), e);
@@ -87,15 +87,18 @@ class SplitWeights {
   Rewriting& rw;
   Graph& g;
   NodeId id_;
-  std::vector<MaxFold> maxima_;
+  const std::vector<MaxFold>& maxima_;
 };
 
 }  // namespace
 
 bool split_weights(Rewriting& rw) {
+  const std::vector<MaxFold> maxima = max_folds(rw.g);
+  if (maxima.size() < 2) return false;
   bool any = false;
   for (NodeId id : rw.g.order())
-    if (!rw.g[id].is_map() && is_sum_fold(rw.g, rw.g[id])) any |= SplitWeights(rw, id).run();
+    if (!rw.g[id].is_map() && is_sum_fold(rw.g, rw.g[id]))
+      any |= SplitWeights(rw, id, maxima).run();
   return any;
 }
 

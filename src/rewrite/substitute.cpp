@@ -12,6 +12,7 @@
 #include "ir/guards.h"
 #include "ir/print.h"
 #include "ir/softmax.h"
+#include "rewrite/ancestry.h"
 #include "rewrite/edit.h"
 
 namespace tang {
@@ -30,6 +31,7 @@ class Substitution {
   bool run() {
     find_softmax_maps();
     readers_ = g.readers();
+    ancestry_.emplace(g);  // a substitution leaves what depends on what
     bool any = false;
     for (NodeId id : g.order()) any |= try_map(id);
     remove_dead(g);
@@ -60,7 +62,7 @@ class Substitution {
       if (g[reader].is_map() && (w || below_a_max(maxima, g.pool[id].args[0])))
         for (const Target& t : g[reader].targets) weights_.insert(t.tensor);
       if (!w) continue;
-      mark_maps(tensors_in(g, e));
+      mark_maps(reads_of_weights(e, w->max.tensor));
       mark_maps(tensors_in(g, w->max.score));
     }
   }
@@ -81,6 +83,22 @@ class Substitution {
           return true;
     }
     return false;
+  }
+
+  // Tensors read by e through which it sees the max, or inside an exponential; other factors go
+  // their own way.
+  std::vector<TensorId> reads_of_weights(ExprId e, TensorId max) {
+    std::vector<TensorId> result;
+    for (ExprId id : g.pool.reachable(e))
+      if (g.pool[id].op == Op::exp)
+        for (TensorId t : tensors_in(g, id)) result.push_back(t);
+    for (LeafId l : g.pool.variables(e)) {
+      const Leaf leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded) continue;
+      const std::vector<TensorId> seen = tensors_in(g, expand_maps(g, g.variable(leaf)));
+      if (std::find(seen.begin(), seen.end(), max) != seen.end()) result.push_back(leaf.tensor);
+    }
+    return result;
   }
 
   void mark_maps(std::vector<TensorId> stack) {
@@ -183,11 +201,37 @@ class Substitution {
       });
     const int body_cost = cost(g.pool, g[id].targets[0].value);
     const double bytes = 8;  // one f32 written and one read for each element
-    if (rho <= 1 || body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes)
-      return std::nullopt;
+    if (rho <= 1) return std::nullopt;
+    if (const auto fold = epilogue_of(id); fold && body_cost > 0)
+      return "it can be the epilogue of `" + rw.name(*fold) + "`, which is stored anyway";
+    if (body_cost <= 4 || (staged - 1) * body_cost <= balance * bytes) return std::nullopt;
     return "recomputing it costs more than storing it (" + std::to_string(body_cost) +
            " operations, evaluated " + std::to_string(static_cast<int64_t>(staged)) +
            " times per tile)";
+  }
+
+  // A fold that this map alone reads, point for point over the same points, when it reads every
+  // fold at its own points and none that depends on that one: storing the map's values instead of
+  // the fold's takes nothing more.
+  std::optional<NodeId> epilogue_of(NodeId id) const {
+    const Node& n = g[id];
+    std::optional<NodeId> whole;
+    for (LeafId l : leaves_of(g, n)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read) continue;
+      const NodeId operand = g[leaf.tensor].node;
+      if (operand == NodeId::none || g[operand].folds.empty()) continue;
+      if (leaf.guarded || g[operand].scan || !is_whole_view(leaf)) return std::nullopt;
+      const bool alone = readers_[index(leaf.tensor)] == std::vector<NodeId>{id};
+      if (leaf.forms.size() == n.points.size() && alone && !g.is_output(leaf.tensor))
+        whole = operand;
+    }
+    if (!whole) return std::nullopt;
+    for (TensorId t : tensors_read(g, n))
+      if (const NodeId other = g[t].node;
+          other != NodeId::none && ancestry_->depends(other, *whole))
+        return std::nullopt;
+    return whole;
   }
 
   void apply(NodeId id, TensorId t, const std::vector<NodeId>& consumers) {
@@ -293,6 +337,7 @@ class Substitution {
 
   Rewriting& rw;
   Graph& g;
+  std::optional<Ancestry> ancestry_;
   std::set<TensorId> softmax_maps_;
   std::set<TensorId> weights_;  // maps that hold a weight
   std::vector<std::vector<NodeId>> readers_;

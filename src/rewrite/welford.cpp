@@ -257,15 +257,17 @@ class Welford {
 
   // Q/N - (S/N)^2 in every reader becomes m2/N, S/N a read of the mean.
   void replace_in_readers(TensorId mean) {
-    for (NodeId r : g.order()) {
-      if (r == v_) continue;
-      Node n = g[r];
-      map_exprs(n, [&](ExprId e) {
-        const ExprId seen = extra_ ? variances_in(e, extra_->first) : e;
-        return rw.simplify(means_in(seen, mean));
-      });
-      g[r] = n;
-    }
+    // Variances first: they are known by the means inside them.
+    const auto everywhere = [&](const std::function<ExprId(ExprId)>& replaced) {
+      for (NodeId r : g.order()) {
+        if (r == v_) continue;
+        Node n = g[r];
+        map_exprs(n, [&](ExprId e) { return rw.simplify(replaced(e)); });
+        g[r] = n;
+      }
+    };
+    if (extra_) everywhere([&](ExprId e) { return variances_in(e, extra_->first); });
+    everywhere([&](ExprId e) { return means_in(e, mean); });
   }
 
   ExprId means_in(ExprId e, TensorId mean) {

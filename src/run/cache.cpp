@@ -1,5 +1,6 @@
 #include "run/cache.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -40,13 +41,6 @@ std::optional<std::string> read_file(const std::string& file) {
   return std::move(text).str();
 }
 
-bool intact(const std::string& content) {
-  constexpr size_t seal_size = 32;
-  if (content.size() <= seal_size) return false;
-  const std::string_view object = std::string_view(content).substr(0, content.size() - seal_size);
-  return content.ends_with(seal(object));
-}
-
 // SIGXFSZ of this thread is held back while one of these lives, and forgotten at its end.
 class HoldSizeSignal {
  public:
@@ -77,25 +71,40 @@ bool write_all(int descriptor, std::string_view content) {
   return true;
 }
 
-bool is_entry(const fs::path& path) {
-  const std::string stem = path.stem().string();
-  return path.extension() == ".so" && stem.size() == 32 &&
-         stem.find_first_not_of("0123456789abcdef") == std::string::npos;
+bool is_key(const std::string& text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+std::string entry_file(const std::string& dir, const std::string& key) {
+  return dir + "/" + key + ".so";
+}
+
+// Visits the files of a directory with their status; links and folders are none.
 template <class Visit>
-CacheInfo visit_entries(const std::string& dir, Visit visit) {
-  CacheInfo info;
+void visit_files(const std::string& dir, Visit visit) {
   std::error_code failed;
   for (fs::directory_iterator it(dir, failed), end; !failed && it != end; it.increment(failed)) {
-    std::error_code ignored;
-    if (!is_entry(it->path())) continue;
-    const auto bytes = fs::file_size(it->path(), ignored);
-    if (ignored || !visit(it->path())) continue;
-    ++info.entries;
-    info.bytes += static_cast<int64_t>(bytes);
+    struct stat status = {};
+    if (lstat(it->path().c_str(), &status) == 0 && S_ISREG(status.st_mode))
+      visit(it->path(), status);
   }
-  return info;
+}
+
+// Removes an entry and counts it.
+void remove_entry(const std::string& dir, const CacheEntry& e, CacheInfo& removed) {
+  if (unlink(entry_file(dir, e.key).c_str()) != 0) return;
+  ++removed.entries;
+  removed.bytes += e.bytes;
+}
+
+void remove_partial_files(const std::string& dir, int64_t before) {
+  std::vector<fs::path> old;
+  visit_files(dir, [&](const fs::path& path, const struct stat& status) {
+    if (path.extension() == ".partial" && is_key(path.filename().string().substr(0, 32)) &&
+        status.st_mtime < before)
+      old.push_back(path);
+  });
+  for (const fs::path& path : old) unlink(path.c_str());
 }
 
 }  // namespace
@@ -115,11 +124,20 @@ bool write_new_file(const std::string& file, std::string_view content) {
   return false;
 }
 
+bool is_sealed(std::string_view content) {
+  constexpr size_t seal_size = 32;
+  if (content.size() <= seal_size) return false;
+  return content.ends_with(seal(content.substr(0, content.size() - seal_size)));
+}
+
 std::optional<std::string> ObjectCache::find(const Hash128& key) const {
   const std::string name = file(key);
   const auto content = read_file(name);
   if (!content) return std::nullopt;
-  if (intact(*content)) return name;
+  if (is_sealed(*content)) {
+    utimensat(AT_FDCWD, name.c_str(), nullptr, 0);  // a directory that is read-only keeps its times
+    return name;
+  }
   unlink(name.c_str());
   return std::nullopt;
 }
@@ -146,15 +164,53 @@ Result<std::string> ObjectCache::insert(const Hash128& key, const std::string& o
   return file(key);
 }
 
+std::vector<CacheEntry> cache_entries(const std::string& dir) {
+  std::vector<CacheEntry> entries;
+  visit_files(dir, [&](const fs::path& path, const struct stat& status) {
+    if (path.extension() == ".so" && is_key(path.stem().string()))
+      entries.push_back({path.stem().string(), status.st_size, status.st_mtime});
+  });
+  std::sort(entries.begin(), entries.end(),
+            [](const CacheEntry& a, const CacheEntry& b) { return a.key < b.key; });
+  return entries;
+}
+
 CacheInfo cache_info(const std::string& dir) {
-  return visit_entries(dir, [](const fs::path&) { return true; });
+  CacheInfo info;
+  for (const CacheEntry& e : cache_entries(dir)) {
+    ++info.entries;
+    info.bytes += e.bytes;
+  }
+  return info;
 }
 
 CacheInfo cache_clear(const std::string& dir) {
-  return visit_entries(dir, [](const fs::path& path) {
-    std::error_code failed;
-    return fs::remove(path, failed) && !failed;
-  });
+  CacheInfo removed;
+  for (const CacheEntry& e : cache_entries(dir)) remove_entry(dir, e, removed);
+  return removed;
+}
+
+CacheInfo cache_prune(const std::string& dir, int64_t now, const PruneLimits& limits) {
+  CacheInfo removed;
+  std::vector<CacheEntry> kept;
+  int64_t bytes = 0;
+  for (CacheEntry& e : cache_entries(dir)) {
+    const auto content = read_file(entry_file(dir, e.key));
+    if (now - e.used > limits.age || !content || !is_sealed(*content)) {
+      remove_entry(dir, e, removed);
+      continue;
+    }
+    bytes += e.bytes;
+    kept.push_back(std::move(e));
+  }
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const CacheEntry& a, const CacheEntry& b) { return a.used < b.used; });
+  for (size_t k = 0; k < kept.size() && bytes > limits.bytes; ++k) {
+    bytes -= kept[k].bytes;
+    remove_entry(dir, kept[k], removed);
+  }
+  remove_partial_files(dir, now - limits.partial_age);
+  return removed;
 }
 
 }  // namespace tang

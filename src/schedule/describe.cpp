@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "schedule/schedule.h"
+#include "schedule/segment.h"
 
 namespace tang {
 
@@ -44,6 +47,10 @@ std::string describe(const Graph& g, const KernelPlan& plan) {
   std::string text = fmt::format("points {}", names(g, n.points));
   if (n.points.empty()) text = "one point";
   if (!n.reduce.empty()) text += fmt::format(" · reduce {}", names(g, n.reduce));
+  for (DimId d : n.reduce)
+    if (std::any_of(n.guards.begin(), n.guards.end(),
+                    [&](const Guard& guard) { return segment_of(g, guard, d).has_value(); }))
+      text += fmt::format(" · {} in its segment", g[d].name);
   if (!plan.inner.empty()) text += fmt::format(" · inside {}", names(g, plan.inner));
   if (plan.vector) text += fmt::format(" · vector {} {}", g[*plan.vector].name, plan.block);
   if (plan.lanes > 0) text += fmt::format(" · {} lanes", plan.lanes);

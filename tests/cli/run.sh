@@ -68,7 +68,7 @@ expect 0 check "$work/gather.tang"
 expect 1 check "$work/gather.tang" --in tok="$work/seg.raw"; err "E0417"
 expect 0 run "$work/gather.tang" --in tok="$work/seg.raw"
 
-expect 0 emit "$attention" -o "$work/emitted" --json; out '"target":"c"'; out '"files":["attention.c","manifest.json"]'; out '"kernels":['
+expect 0 emit "$attention" -o "$work/emitted" --json; out '"target":"c"'; out '"files":["attention.c","attention.h","manifest.json"]'; out '"kernels":['
 exists "$work/emitted/attention.c"; exists "$work/emitted/manifest.json"
 cc -std=c11 -c "$work/emitted/attention.c" -o "$work/a.o" || fault "the emitted C does not compile"
 cp "$work/emitted/attention.c" "$work/first.c"
@@ -92,4 +92,8 @@ printf '{"schema":1,"kernels":{"h":{"lanes":8}}}' >"$work/t.json"
 expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commutative"
 printf '{"schema":1,"kernels":{"s":{"lanes":8}}}' >"$work/t.json"
 expect 0 check "$work/affine.tang" --schedule "$work/t.json"
+# V25: one compilation serves all sizes.
+printf 'param n\ndim i = n, j = 8\ninput x[i, j] : f32\ny[j, i] = x[i, j] * 2\ns[i] = sum[j](x[i, j])\noutput y, s\n' >"$work/sym.tang"
+for n in 1 2 3 17 64 2; do TANG_CACHE_DIR=$work/one expect 0 check "$work/sym.tang" -D n=$n; done
+[[ $(find "$work/one" -type f | wc -l) == 1 ]] || fault "more than one compilation"
 finish

@@ -129,6 +129,7 @@ class Generator {
   void log_sum_exp();
   void variance();
   void pair();
+  void chain();
   void transposes();
   void hoist();
   void duplicates();

@@ -29,7 +29,6 @@ struct Options {
   bool text = false;
 };
 
-constexpr size_t batch_size = 25;  // programs in a translation unit
 constexpr int shrink_trials = 250;
 constexpr size_t most_shrunk = 5;
 constexpr uint64_t progress_step = 1000;  // programs between two lines about how far it is
@@ -60,7 +59,7 @@ void check_batch(Worker& w, std::vector<std::unique_ptr<Prepared>>& batch) {
   }
   const auto begin = std::chrono::steady_clock::now();
   Diagnostics warnings;
-  const auto made = w.device.compile_all(programs, compile_options(), warnings);
+  const auto made = w.device.compile_all(programs, compile_options(batch[0]->program.seed), warnings);
   w.compile_s += since(begin);
   const auto checking = std::chrono::steady_clock::now();
   for (size_t k = 0; k < batch.size(); ++k) {
@@ -94,15 +93,16 @@ void run_batch(Worker& w, const Options& o, uint64_t first, uint64_t last) {
   if (!batch.empty()) check_batch(w, batch);
 }
 
-// Takes batches until none is left. `next` counts programs that are taken.
+// Takes batches until none is left. `next` counts batches that are taken; they begin at multiples
+// of their size, so that a program is compiled the same way wherever a run begins.
 void work(Worker& w, const Options& o, std::atomic<uint64_t>& next) {
+  const uint64_t end = o.seed + o.count;
   while (true) {
-    const uint64_t first = next.fetch_add(batch_size);
-    if (first >= o.count) return;
-    const uint64_t last = std::min(o.count, first + batch_size);
-    run_batch(w, o, o.seed + first, o.seed + last);
-    if (last / progress_step != first / progress_step)
-      fmt::print(stderr, "{} of {}\n", last, o.count);
+    const uint64_t begin = (o.seed / batch_size + next.fetch_add(1)) * batch_size;
+    if (begin >= end) return;
+    run_batch(w, o, std::max(begin, o.seed), std::min(end, begin + batch_size));
+    if (begin > o.seed && begin % progress_step == 0)
+      fmt::print(stderr, "{} of {}\n", begin - o.seed, o.count);
   }
 }
 

@@ -6,7 +6,7 @@
 namespace tang::fuzz {
 
 void Generator::pattern() {
-  switch (choice_.below(28)) {
+  switch (choice_.below(29)) {
     case 0:
     case 1:
     case 2:
@@ -51,6 +51,8 @@ void Generator::pattern() {
       return gathers();
     case 18:
       return selections();
+    case 28:
+      return chain();
     default:
       return in_place();
   }
@@ -255,6 +257,16 @@ void Generator::pair() {
   y.size = 30;
   define(y, fmt::format("{}({}) * {}", choice_.chance(50) ? "silu" : "gelu", dot(w), dot(u)),
          storage(Kind::real));
+}
+
+// Two contractions in a row.
+void Generator::chain() {
+  const Dims all = some_dims(4, 4);
+  const Dims a_dims = {all[0], all[1]}, b_dims = {all[1], all[2]}, c_dims = {all[2], all[3]};
+  const TensorInfo a = input("f32", a_dims), b = input("f32", b_dims), c = input("f32", c_dims);
+  TensorInfo t{fresh(), {all[0], all[2]}}, y{fresh(), {all[0], all[3]}};
+  define(t, fmt::format("sum[{}]({} * {}) * 0.5", name(all[1]), at(a, a_dims), at(b, b_dims)));
+  define(y, fmt::format("sum[{}]({} * {})", name(all[2]), at(t, {all[0], all[2]}), at(c, c_dims)));
 }
 
 void Generator::transposes() {

@@ -175,6 +175,22 @@ RC_GTEST_PROP(rewrite, read_guards_become_term_guards, ()) {
          "promote_guards");
 }
 
+// Contraction order: any two nested sums of products.
+RC_GTEST_PROP(rewrite, contractions_take_the_cheaper_order, ()) {
+  const int i = between(3, 6), j = between(3, 6);
+  const std::string body = one_of({
+      "t[i, k] = sum[j](x[i, j] * y[j, k])\nz[i, e] = sum[k](t[i, k] * w[k, e])\n",
+      "t[i, k] = sum[j](x[i, j] * y[j, k]) / 3\nz[i, e] = sum[k](-(t[i, k]) * w[k, e] * x[i, 0])\n",
+      "t[k, i] = sum[j](x[i, j] * y[j, k])\nz[i, e] = sum[k](t[k, i] * w[k, e] / (2 + k))\n",
+      "t[i, k] = sum[j](x[i, j] * exp(y[j, k]))\nz[i, e] = sum[k](t[i, k] * w[k, e] * e)\n",
+  });
+  expect(run_both(fmt::format("dim i = {}, j = {}, k = 6, e = 1\n"
+                              "input x[i, j], y[j, k], w[k, e] : f32\n{}output z\n",
+                              i, j, body),
+                  static_cast<uint64_t>(between(0, 1000))),
+         "denest");
+}
+
 // Attention with every kind of mask, scale, bias and way to normalise.
 std::string random_attention() {
   const int i = between(1, 7), j = between(1, 7), e = between(1, 3);
@@ -288,6 +304,18 @@ TEST(rewrite, masked_rows_are_zero) {
     EXPECT_EQ(outputs->at("lse").at(1).r, -INFINITY);
     EXPECT_TRUE(std::isfinite(outputs->at("o").at(0).r));
   }
+}
+
+// A weight with a storage format is a weight: its empty rows are 0 in both programs.
+TEST(rewrite, masked_rows_of_rounded_weights_are_zero) {
+  const Outcome r = run_both(
+      "dim i = 2, j = 3, e = 2\ninput s[i, j], v[j, e] : f32\n"
+      "t[i, j] = select(j < 0, s[i, j], -inf)\nm[i] = max[j](t[i, j])\n"
+      "p[i, j] : f16 = exp(t[i, j] - m[i])\nx[i] = p[i, 0]\n"
+      "o[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\noutput o, x\n",
+      3);
+  EXPECT_EQ(r.error, 0);
+  for (int64_t k = 0; k < 4; ++k) EXPECT_EQ(r.derived_outputs.at("o").at(k).r, 0);
 }
 
 // A NaN score makes its row NaN, everywhere in the row and nowhere else (law 31).

@@ -1,0 +1,117 @@
+#include "cli/device_check.h"
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "ir/reading.h"
+#include "loop/text.h"
+#include "loop/verify.h"
+
+namespace tang::cli {
+
+namespace {
+
+// A loop program in a derived kernel's place.
+Outcome<void> replace_kernels(const Session& s, Variant& v) {
+  for (const std::string& word : s.options.replace) {
+    const size_t at = word.find('=');
+    if (at == std::string::npos)
+      return fail(
+          error("E0801", fmt::format("--replace {}: this is not KERNEL=FILE", word), "").value());
+    const std::string name = word.substr(0, at), path = word.substr(at + 1);
+    LoopProgram& program = v.lowered.program;
+    const auto k = program.find_kernel(name);
+    if (!k) {
+      std::vector<std::string> names;
+      for (const loop::Kernel& kernel : program.kernels) names.push_back(kernel.name);
+      return fail(
+          error("E0804",
+                fmt::format("--replace {}: the derived program has no kernel `{}`", word, name),
+                fmt::format("its kernels are `{}`", fmt::join(names, "`, `")))
+              .value());
+    }
+    const auto text = read_file(path, 1 << 26);
+    if (!text) return fail(text.error());
+    auto kernel = loop::parse_kernel(*text, program, path);
+    if (!kernel) return fail(kernel.error());
+    Diagnostics bad = loop::verify(program, *kernel);
+    for (Diagnostic& d : bad) d.where.file = path;
+    if (!bad.empty()) return fail(std::move(bad));
+    kernel->name = name;
+    program.kernels[*k] = std::move(*kernel);
+    if (Diagnostics wrong = loop::verify(program); !wrong.empty()) {
+      for (Diagnostic& d : wrong) d.where.file = path;
+      return fail(std::move(wrong));
+    }
+  }
+  return {};
+}
+
+Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const Variant& v,
+                                    const std::map<std::string, const Values*>& want) {
+  CheckOptions o;
+  o.tolerance = s.options.tol;
+  o.oracle.seed = s.options.seed;
+  if (device == "oracle") {
+    auto checked = check_oracle(v, s.inputs(), want, o);
+    if (!checked) return fail(checked.error());
+    return std::move(*checked);
+  }
+  auto program = s.compile(v.program());
+  if (!program) return fail(program.error());
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
+    const auto ms = (*program)->run_kernel(k, buffers, symbols);
+    if (!ms) return tl::unexpected(ms.error());
+    return {};
+  };
+  auto checked = check_program(v, s.inputs(), want, run, o);
+  if (!checked) return fail(checked.error());
+  return std::move(*checked);
+}
+
+// What the program says: the oracle's values by name. The oracle's outputs stay in `values`.
+Outcome<std::map<std::string, const Values*>> wanted_values(Session& s, Evaluation& values) {
+  const Graph read = reading(s.naive);
+  if (auto ok = check_promises(read, s.given(), s.options.seed); !ok) return fail(ok.error());
+  OracleOptions oracle;
+  oracle.seed = s.options.seed;
+  oracle.verify_gathers = true;
+  auto evaluated = evaluate(read, bound_params(read), s.given(), oracle);
+  if (!evaluated) return fail(evaluated.error());
+  values = std::move(*evaluated);
+  std::map<std::string, const Values*> want;
+  for (const auto& [t, v] : values) want[read[t].name] = &v;
+  s.passed("oracle", [] { return std::string(); });
+  return want;
+}
+
+}  // namespace
+
+Outcome<void> check_devices(Session& s, const std::vector<std::string>& devices,
+                            const std::function<void(const DeviceCheck&)>& each) {
+  auto d = s.derive_program();
+  if (!d) return fail(d.error());
+  auto naive = s.lower_program(s.naive, true);
+  if (!naive) return fail(naive.error());
+  auto derived = s.lower_program(d->derived, false);
+  if (!derived) return fail(derived.error());
+  if (auto ok = replace_kernels(s, *derived); !ok) return ok;
+  if (auto ok = s.draw_inputs(); !ok) return ok;
+  Evaluation values;
+  const auto want = wanted_values(s, values);
+  if (!want) return fail(want.error());
+  for (const std::string& device : devices) {
+    DeviceCheck c{device, {}, {}};
+    auto first = check_variant(s, device, *naive, *want);
+    if (!first) return fail(first.error());
+    c.naive = std::move(*first);
+    auto second = check_variant(s, device, *derived, *want);
+    if (!second) return fail(second.error());
+    c.derived = std::move(*second);
+    each(c);
+  }
+  return {};
+}
+
+}  // namespace tang::cli
