@@ -120,16 +120,31 @@ void add_online_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>&
 
 }  // namespace
 
+namespace {
+
+// Every target that is a max, whatever else its node computes.
+void add_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>& result) {
+  uint32_t state = 0;
+  for (const Fold& f : n.folds) {
+    const bool is_max = f.args.size() == 1 && g.pool[f.args[0]].kind == Kind::real &&
+                        facts(g, f.monoid).max;
+    for (const Target& t : n.targets)
+      if (is_max && is_state(g, t.value, state))
+        result.push_back({id, t.tensor, t.points, n.reduce, f.args[0], n.guards});
+    state += static_cast<uint32_t>(g[f.monoid].fin.size());
+  }
+}
+
+}  // namespace
+
+// `online` means: any node that computes a max. Otherwise those that compute nothing else.
 std::vector<MaxFold> max_folds(Graph& g, bool online) {
   std::vector<MaxFold> result;
   for (NodeId id : g.order()) {
     const Node n = g[id];
     if (online) add_online_maxima(g, id, n, result);
-    if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
-    if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
-    if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
-    result.push_back(
-        {id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0], n.guards});
+    if (!n.scan && (online || (n.folds.size() == 1 && n.targets.size() == 1)))
+      add_maxima(g, id, n, result);
   }
   return result;
 }

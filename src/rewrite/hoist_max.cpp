@@ -129,7 +129,7 @@ class HoistMax {
   // True if this max stands in the exponent of some exponential: a weight, perhaps with a
   // temperature of its row, which the reading of masked rows has to recognise.
   bool weights_below() {
-    std::vector<MaxFold> own = max_folds(g);
+    std::vector<MaxFold> own = max_folds(g, true);
     std::erase_if(own, [&](const MaxFold& m) { return m.node != id_; });
     if (own.empty()) return false;
     const auto reads_max = [&](LeafId l) {

@@ -98,7 +98,7 @@ std::string Generator::exact_scan(int along, const Dims& scope, TensorInfo& t) {
       t.kind = Kind::integer;
       return fmt::format("scan[{}; sum{}]({})", t_name, after, exact_read(Kind::integer, scope));
     default:
-      t.kind = Kind::real;
+      t.kind = Kind::integer;
       return fmt::format("scan[{}; longest{}]({}).best", t_name, after,
                          exact_read(Kind::boolean, scope));
   }

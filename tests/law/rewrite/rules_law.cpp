@@ -288,6 +288,22 @@ RC_GTEST_PROP(rewrite, divisors_of_sinks_join_the_fold, ()) {
   expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "stabilize_softmax", 1e-11);
 }
 
+// A max is known as one when its node computes more than that.
+RC_GTEST_PROP(rewrite, maxima_beside_others_keep_their_weights, ()) {
+  const std::string text =
+      dims(between(1, 4), between(1, 5), between(1, 3)) +
+      "input s[i, j], z[i], v[j, e] : f32\nx[i, j] = " +
+      one_of({"select(j < 0, s[i, j], -inf)", "select(j < 0, 1.5, -inf)", "select(j < i, 1.5, -inf)"}) +
+      "\n" +
+      one_of({"(n[i], m[i]) = (sum[j](z[i]), max[j](x[i, j]))\n",
+              "m[i] = max[j](x[i, j])\nn[i] = max(m[i], z[i])\n"}) +
+      "p[i, j] = exp(x[i, j] - " + one_of({"m[i]", "max(m[i], z[i])"}) +
+      ")\nl[i] = sum[j](p[i, j]) + exp(-abs(z[i]))\n"
+      "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\noutput x, l, y, n\n";
+  RC_LOG() << text;
+  expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "", 1e-11);
+}
+
 TEST(rewrite, masked_rows_are_zero) {
   const Outcome r = run_both(
       "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"
