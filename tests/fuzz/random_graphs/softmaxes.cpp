@@ -6,12 +6,13 @@
 
 namespace tang::fuzz {
 
-// A score over points and j, bounded so that its exponential is a number in every format.
+// A score over points and j, bounded so that its exponential is a number in every format. It
+// depends on an input: a sum over nothing of what is the same for every j is no softmax.
 TensorInfo Generator::score(const Dims& points, int j, std::string& binder) {
   Dims both = points;
   both.push_back(j);
-  const std::string x =
-      choice_.chance(50) ? at(input("f32", both), both) : real(1, both, Fill::stated).text;
+  std::string x = at(input("f32", both), both);
+  if (choice_.chance(50)) x += " + " + real(1, both, Fill::stated).text;
   TensorInfo s{fresh(), both};
   s.finite = false;
   define(s, mask(fmt::format("(3 * tanh(({}) / 3))", x), points, j, binder));
