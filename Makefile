@@ -3,12 +3,15 @@ PRESET ?= release
 CMAKE_ARGS ?=
 CTEST_ARGS ?=
 JOBS ?= $(shell nproc)
+FUZZ_SEED ?= 1
+FUZZ_COUNT ?= 20000
+FUZZ_SECONDS ?= 600
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test build configure deps format lint check clean
+.PHONY: help demo test build configure deps fuzz fuzz-inputs format lint check clean
 
 help:  ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 demo: configure  ## install what is missing, build, derive and run attention beside the naive program
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target tang
@@ -25,6 +28,14 @@ configure: deps
 
 deps:
 	@scripts/install-deps
+
+fuzz: configure  ## random programs: oracle, derivation and compiled C must agree (FUZZ_SEED, FUZZ_COUNT)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target fuzz_random_graphs
+	@build/$(PRESET)/fuzz_random_graphs --seed $(FUZZ_SEED) --count $(FUZZ_COUNT) --jobs $(JOBS)
+
+fuzz-inputs:  ## libFuzzer on the parser and each file reader (FUZZ_SECONDS each)
+	@scripts/install-deps --fuzz
+	@scripts/fuzz-inputs $(FUZZ_SECONDS)
 
 format:  ## format the C++ sources in place
 	@scripts/install-deps --ci

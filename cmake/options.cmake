@@ -28,6 +28,14 @@ if(TANG_SANITIZE)
   target_link_options(tang_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(TANG_FUZZ)
+  # Coverage for libFuzzer beside the sanitizers; assertions stay on.
+  target_compile_options(tang_options INTERFACE
+    -O1 -g1 -UNDEBUG -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize=vptr,object-size -fno-sanitize-recover=all)
+  target_link_options(tang_options INTERFACE -fsanitize=address,undefined)
+endif()
+
 if(TANG_PORTABLE)
   target_link_options(tang_options INTERFACE -static-libstdc++ -static-libgcc)
 endif()

@@ -2,7 +2,8 @@
 #   tests/unit/<folder>/*.cpp  unit_<folder>, GoogleTest
 #   tests/law/<folder>/*.cpp   law_<folder>, GoogleTest and rapidcheck
 #   tests/text/*.cpp           tang-test, run once for each folder of tests/text
-#   tests/fuzz/<folder>/*.cpp  fuzz_<folder>, a program of its own main
+#   tests/fuzz/<folder>/*.cpp  fuzz_<folder>, a program of its own main; but tests/fuzz/inputs is
+#                              libFuzzer's (fuzz.cmake)
 # All run in the project's root, so that the default test data folder ../shared/data is found.
 
 set(TANG_TEST_PARAMETERS "seed=2026" CACHE STRING
@@ -82,6 +83,7 @@ endif()
 
 file(GLOB folders RELATIVE ${PROJECT_SOURCE_DIR}/tests/fuzz CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/tests/fuzz/*)
+list(REMOVE_ITEM folders inputs)
 foreach(folder IN LISTS folders)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/${folder}/*.cpp)
   tang_test_program(fuzz_${folder} ${sources})

@@ -162,24 +162,29 @@ class NodePrinter {
 };
 
 std::string print_monoid(const Graph& g, const Monoid& m) {
-  // Leaves of a user monoid print by name: arguments alone, states as fields of a and b.
+  // Leaves of a user monoid print by name, as if they were scalars that can be read: arguments
+  // alone, states as fields of a and b. Operands stand in this order.
+  Graph named = g;
+  const auto scalars = [&](const std::string& prefix, const std::vector<std::string>& names) {
+    std::vector<TensorId> made;
+    for (const std::string& name : names) {
+      Tensor t;
+      t.name = prefix + name;
+      made.push_back(named.add_tensor(t));
+    }
+    return made;
+  };
+  const std::vector<TensorId> arguments = scalars("", m.arguments), left = scalars("a.", m.fields),
+                              right = scalars("b.", m.fields);
   const auto spell = [&](ExprId e) {
-    Graph named = g;
     return ExprPrinter(named, {}).text(substitute_leaves(named, e, [&](LeafId id) {
       const Leaf l = named.leaf(id);
       Leaf r;
       r.what = Leaf::What::read;
       r.kind = l.kind;
-      Tensor t;
-      t.kind = l.kind;
-      if (l.what == Leaf::What::argument)
-        t.name = m.arguments[l.number];
-      else
-        t.name = (l.what == Leaf::What::left ? "a." : "b.") + m.fields[l.number];
-      if (const auto old = named.find_tensor(t.name); old && index(*old) >= g.tensors.size())
-        r.tensor = *old;
-      else
-        r.tensor = named.add_tensor(t);
+      r.tensor = (l.what == Leaf::What::argument ? arguments
+                  : l.what == Leaf::What::left   ? left
+                                                 : right)[l.number];
       return std::optional(named.variable(r));
     }));
   };

@@ -120,16 +120,31 @@ void add_online_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>&
 
 }  // namespace
 
+namespace {
+
+// Every target that is a max, whatever else its node computes.
+void add_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>& result) {
+  uint32_t state = 0;
+  for (const Fold& f : n.folds) {
+    const bool is_max = f.args.size() == 1 && g.pool[f.args[0]].kind == Kind::real &&
+                        facts(g, f.monoid).max;
+    for (const Target& t : n.targets)
+      if (is_max && is_state(g, t.value, state))
+        result.push_back({id, t.tensor, t.points, n.reduce, f.args[0], n.guards});
+    state += static_cast<uint32_t>(g[f.monoid].fin.size());
+  }
+}
+
+}  // namespace
+
+// `online` means: any node that computes a max. Otherwise those that compute nothing else.
 std::vector<MaxFold> max_folds(Graph& g, bool online) {
   std::vector<MaxFold> result;
   for (NodeId id : g.order()) {
     const Node n = g[id];
     if (online) add_online_maxima(g, id, n, result);
-    if (n.folds.size() != 1 || n.scan || n.targets.size() != 1) continue;
-    if (n.folds[0].args.size() != 1 || g.pool[n.folds[0].args[0]].kind != Kind::real) continue;
-    if (!is_state(g, n.targets[0].value, 0) || !facts(g, n.folds[0].monoid).max) continue;
-    result.push_back(
-        {id, n.targets[0].tensor, n.targets[0].points, n.reduce, n.folds[0].args[0], n.guards});
+    if (!n.scan && (online || (n.folds.size() == 1 && n.targets.size() == 1)))
+      add_maxima(g, id, n, result);
   }
   return result;
 }
@@ -190,14 +205,77 @@ std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<Max
 
 namespace {
 
+// -h of a sum of terms in which `atom` stands alone or times h; nullopt if it stands otherwise.
+std::optional<CanonSum> minus_cofactor(const Graph& g, const CanonSum& sum, ExprId atom) {
+  CanonSum h;
+  for (CanonTerm term : sum) {
+    const auto at = std::find_if(term.factors.begin(), term.factors.end(),
+                                 [atom](const auto& f) { return f.first == atom; });
+    if (at != term.factors.end()) {
+      if (at->second != 1) return std::nullopt;
+      term.factors.erase(at);
+      term.coeff = -term.coeff;
+      h = Canon::added(h, {term});
+    }
+    for (const auto& [factor, power] : term.factors) {
+      const auto inside = g.pool.reachable(factor);
+      if (std::binary_search(inside.begin(), inside.end(), atom)) return std::nullopt;
+    }
+  }
+  return h;
+}
+
+// The weight exp(h·(x - M)) of a row with a temperature of its own, h free of J and no constant.
+// `exponent` is its argument, as match_weight takes it.
+std::optional<Weight> match_tempered(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
+                                     ExprId exponent, const std::vector<DimId>& candidates) {
+  const CanonSum theta = canon.sum(exponent);
+  for (LeafId l : leaves_of(g, exponent)) {
+    const Leaf leaf = g.leaf(l);
+    if (leaf.what != Leaf::What::read || leaf.guarded) continue;
+    for (const MaxFold& max : maxima) {
+      if (max.tensor != leaf.tensor) continue;
+      const ExprId atom = g.read(leaf.tensor, leaf.forms);
+      const auto h = minus_cofactor(g, theta, atom);
+      if (!h || h->empty()) continue;
+      const auto shift = canon.multiplied(*h, canon.sum(atom));
+      const std::vector<DimId> fixed = dims_of(g, canon.build(*h));
+      for (const auto& over : pairings(g, max, leaf.forms, candidates)) {
+        if (std::any_of(over.begin(), over.end(), [&](DimId d) {
+              return std::find(fixed.begin(), fixed.end(), d) != fixed.end();
+            }))
+          continue;
+        const auto wanted = canon.multiplied(*h, canon.sum(score_at(g, max, leaf.forms, over)));
+        if (!shift || !wanted) continue;
+        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, over));
+        if (almost_equal(Canon::added(theta, *shift), *wanted) ||
+            almost_equal(Canon::added(canon.sum(there), *shift), *wanted))
+          return Weight{1, max, atom, leaf.forms, over};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// e with y/L and recip L, for L a sum that `is_sum` names, by way of L's reciprocal.
+ExprId rewrite_quotients(Graph& g, ExprId e, const std::function<bool(ExprId)>& is_sum,
+                         const std::function<ExprId(ExprId)>& reciprocal) {
+  return rewrite_expr(g, e, [&](ExprId, const ExprNode& now) -> std::optional<ExprId> {
+    const bool quotient = now.op == Op::quot && is_sum(now.args[1]);
+    if (!quotient && !(now.op == Op::recip && is_sum(now.args[0]))) return std::nullopt;
+    const ExprId rl = reciprocal(quotient ? now.args[1] : now.args[0]);
+    return quotient ? g.make(Op::mul, now.args[0], rl) : rl;
+  });
+}
+
 // The graph being read, with what has been found so far.
 class Reader {
  public:
   explicit Reader(Graph graph) : g(std::move(graph)), maxima_(max_folds(g, true)) {}
 
   Graph run() {
-    if (maxima_.empty() && !has_online()) return std::move(g);
-    find_weight_sums();
+    find_sums();
+    if (maxima_.empty() && weights_.states.empty() && bare_.states.empty()) return std::move(g);
     for (NodeId id : g.order()) {
       Node n = g[id];
       current_ = id;
@@ -210,63 +288,83 @@ class Reader {
   }
 
  private:
-  bool has_online() {
-    for (NodeId id : g.order())
-      for (const Fold& f : g[id].folds)
-        if (facts(g, f.monoid).online_softmax) return true;
-    return false;
-  }
+  // Sums of exponentials: the tensors that are one, and where states are one, in their own targets.
+  struct Sums {
+    std::set<TensorId> tensors;
+    std::set<std::pair<NodeId, uint32_t>> states;
+  };
 
-  // Sums Σ_J of weights over the weight's own coordinates, and the l of online folds.
-  void find_weight_sums() {
+  // Sums Σ_J of weights over the weight's own coordinates and the l of online folds; and bare sums,
+  // Σ_J of exponentials that nothing was subtracted from.
+  void find_sums() {
     for (NodeId id : g.order()) {
       const Node n = g[id];
       uint32_t state = 0;
       for (const Fold& f : n.folds) {
         const MonoidFacts known = facts(g, f.monoid);
-        if (known.online_softmax) mark(id, n, state + 1);
-        if (known.sum && f.args.size() == 1 && is_weight_sum(n, f.args[0])) mark(id, n, state);
+        if (known.online_softmax) mark(weights_, id, n, state + 1);
+        if (known.sum && f.args.size() == 1 && !n.scan)
+          if (const auto exponent = sole_exponent(f.args[0]))
+            mark(is_weight(*exponent, n.reduce) ? weights_ : bare_, id, n, state);
         state += static_cast<uint32_t>(g[f.monoid].fin.size());
       }
     }
   }
 
-  void mark(NodeId id, const Node& n, uint32_t state) {
-    states_.insert({id, state});
+  void mark(Sums& sums, NodeId id, const Node& n, uint32_t state) {
+    sums.states.insert({id, state});
     for (const Target& t : n.targets)
-      if (is_state(g, t.value, state)) sums_.insert(t.tensor);
+      if (is_state(g, t.value, state)) sums.tensors.insert(t.tensor);
   }
 
-  bool is_weight_sum(const Node& n, ExprId argument) {
+  // The exponent of an argument that is one exponential.
+  std::optional<ExprId> sole_exponent(ExprId argument) {
     const ExprId e = expand_maps(g, argument);
     const CanonSum s = canon_.sum(e);
     if (s.size() != 1 || s[0].coeff != 1 || s[0].factors.size() != 1 || s[0].factors[0].second != 1)
-      return false;
+      return std::nullopt;
     const ExprId factor = s[0].factors[0].first;
-    if (g.pool[factor].op != Op::exp) return false;
+    if (g.pool[factor].op != Op::exp) return std::nullopt;
     // As it stands if possible: canonical conditions no longer split into guards.
-    ExprId plain = e;
-    while (g.pool[plain].op == Op::cast) plain = g.pool[plain].args[0];
-    const ExprId exponent = g.pool[g.pool[plain].op == Op::exp ? plain : factor].args[0];
-    return match_weight(g, canon_, maxima_, exponent, n.reduce, nullptr, true).has_value();
+    ExprId written = e;
+    while (g.pool[written].op == Op::cast) written = g.pool[written].args[0];
+    return g.pool[g.pool[written].op == Op::exp ? written : factor].args[0];
+  }
+
+  std::optional<Weight> weight(ExprId exponent, const std::vector<DimId>& candidates) {
+    auto w = match_weight(g, canon_, maxima_, exponent, candidates, nullptr, true);
+    return w ? w : match_tempered(g, canon_, maxima_, exponent, candidates);
+  }
+
+  bool is_weight(ExprId exponent, const std::vector<DimId>& candidates) {
+    return weight(exponent, candidates).has_value();
+  }
+
+  bool is_one_of(const Sums& sums, ExprId x) {
+    const ExprId seen = expand_maps(g, x);
+    if (g.pool[seen].op != Op::var) return false;
+    const Leaf& l = g.leaf_of(seen);
+    return l.what == Leaf::What::state
+               ? sums.states.contains({current_, l.number})
+               : l.what == Leaf::What::read && sums.tensors.contains(l.tensor);
   }
 
   ExprId read(ExprId e) {
-    const ExprId safe = substitute_weights(e);
-    return safe_quotients(g, safe, [this](ExprId x) {
-      const ExprId seen = expand_maps(g, x);
-      if (g.pool[seen].op != Op::var) return false;
-      const Leaf& l = g.leaf_of(seen);
-      return l.what == Leaf::What::state ? states_.contains({current_, l.number})
-                                         : l.what == Leaf::What::read && sums_.contains(l.tensor);
-    });
+    ExprId safe = substitute_weights(e);
+    safe = safe_quotients(g, safe, [this](ExprId x) { return is_one_of(weights_, x); });
+    return rewrite_quotients(
+        g, safe, [this](ExprId x) { return is_one_of(bare_, x); },
+        [this](ExprId l) {
+          return g.make(Op::select, g.make(Op::eq, l, g.pool.real(0)), g.pool.real(0),
+                        g.make(Op::recip, l));
+        });
   }
 
   ExprId substitute_weights(ExprId e) {
     return rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) -> std::optional<ExprId> {
       if (now.op != Op::exp) return std::nullopt;
       const ExprId exponent = g.pool[old].args[0], theta = expand_maps(g, exponent);
-      const auto w = match_weight(g, canon_, maxima_, theta, coordinates_, nullptr, true);
+      const auto w = weight(theta, coordinates_);
       if (!w) return std::nullopt;
       return safe_exponential(exponent, theta, w->max_read);
     });
@@ -291,8 +389,7 @@ class Reader {
   Graph g;
   Canon canon_{g.pool};
   std::vector<MaxFold> maxima_;
-  std::set<TensorId> sums_;                       // of weights
-  std::set<std::pair<NodeId, uint32_t>> states_;  // the same in a node's own targets
+  Sums weights_, bare_;
   NodeId current_ = NodeId::none;
   std::vector<DimId> coordinates_;
 };
@@ -300,13 +397,9 @@ class Reader {
 }  // namespace
 
 ExprId safe_quotients(Graph& g, ExprId e, const std::function<bool(ExprId)>& is_weight_sum) {
-  return rewrite_expr(g, e, [&](ExprId, const ExprNode& now) -> std::optional<ExprId> {
-    const bool quotient = now.op == Op::quot && is_weight_sum(now.args[1]);
-    if (!quotient && !(now.op == Op::recip && is_weight_sum(now.args[0]))) return std::nullopt;
-    const ExprId l = quotient ? now.args[1] : now.args[0];
-    const ExprId rl = g.make(Op::select, g.make(Op::lt, l, g.pool.real(0.5)), g.pool.real(0),
-                             g.make(Op::recip, l));
-    return quotient ? g.make(Op::mul, now.args[0], rl) : rl;
+  return rewrite_quotients(g, e, is_weight_sum, [&g](ExprId l) {
+    return g.make(Op::select, g.make(Op::lt, l, g.pool.real(0.5)), g.pool.real(0),
+                  g.make(Op::recip, l));
   });
 }
 

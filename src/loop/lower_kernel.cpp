@@ -343,7 +343,9 @@ void KernelLowering::steps(FoldNest& f, bool unchanged) {
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const auto& p, const auto& q) { return p.first.size() > q.first.size(); });
-  for (const auto& [inner, parts] : groups) {
+  for (const auto& group : groups) {
+    const auto& inner = group.first;
+    const auto& parts = group.second;
     for (size_t k = 0; k < inner.size(); ++k)
       x.level_of[inner[k]] = bottom + 2 + static_cast<int>(k);
     std::vector<ExprId> roots;

@@ -70,7 +70,7 @@ void KernelLowering::matrix_scan() {
 
 // next[x] += A[x, y]·now[y] at the present step.
 void KernelLowering::add_product(const Slot& now, const Slot& next) {
-  const auto [row, column] = *node_.scan->matrix;
+  const DimId row = node_.scan->matrix->first, column = node_.scan->matrix->second;
   const ExprId factor = node_.folds[0].args[0];
   const int level = outer_count_ + 1;
   x.open();

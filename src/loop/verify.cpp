@@ -40,7 +40,7 @@ class KernelVerifier {
 
  private:
   struct Body {
-    bool is_if = false;
+    bool guards = false;  // what stands in it may never run
     std::vector<LocalId> locals;  // defined inside
   };
 
@@ -60,14 +60,15 @@ class KernelVerifier {
   void arrays();
   void statement(const Stmt& s);
   void define(const Stmt& s);
-  void enter(bool is_if);
+  void enter(bool guards);
+  bool never_runs(const Stmt& loop) const;
   void leave();
   void use(Value root, Type type, std::string_view what);
   void use_leaf(const Node& node, bool guarded);
   void check_index(Value index, const Poly& count, const std::string& name, bool guarded);
   void check_store(const Stmt& s);
-  bool in_if() const {
-    return std::any_of(open_.begin(), open_.end(), [](const Body& b) { return b.is_if; });
+  bool is_guarded() const {
+    return std::any_of(open_.begin(), open_.end(), [](const Body& b) { return b.guards; });
   }
 
   const Program& program_;
@@ -197,7 +198,13 @@ void KernelVerifier::arrays() {
   }
 }
 
-void KernelVerifier::enter(bool is_if) { open_.push_back({is_if, {}}); }
+void KernelVerifier::enter(bool guards) { open_.push_back({guards, {}}); }
+
+// True for a loop that certainly has no step.
+bool KernelVerifier::never_runs(const Stmt& loop) const {
+  const auto first = ranges_.of(loop.a), end = ranges_.of(loop.b);
+  return first && end && end->hi <= first->lo;
+}
 
 void KernelVerifier::leave() {
   if (open_.empty()) return complain("E0410", "`}` closes nothing");
@@ -234,7 +241,7 @@ void KernelVerifier::check_store(const Stmt& s) {
     complain("E0310", fmt::format("`{}` is {}, the value is {}", buffer.name,
                                   tang::name(buffer.format), name(value)));
   }
-  check_index(s.a, buffer.count, buffer.name, in_if());
+  check_index(s.a, buffer.count, buffer.name, is_guarded());
 }
 
 void KernelVerifier::statement(const Stmt& s) {
@@ -244,7 +251,7 @@ void KernelVerifier::statement(const Stmt& s) {
       use(s.a, Type::i64, "the lower bound");
       use(s.b, Type::i64, "the upper bound");
       if (s.step <= 0) complain("E0410", "the step is not positive");
-      enter(false);
+      enter(never_runs(s));
       define(s);
       ranges_.loop(s);
       break;
@@ -276,7 +283,7 @@ void KernelVerifier::statement(const Stmt& s) {
       }
       if (s.kind == StmtKind::set) {
         use(s.a, Type::i64, "the index");
-        check_index(s.a, Poly(local.count), local.name, in_if());
+        check_index(s.a, Poly(local.count), local.name, is_guarded());
       }
       use(s.kind == StmtKind::set ? s.b : s.a, local.type, "the value");
       break;
@@ -295,7 +302,7 @@ void KernelVerifier::use(Value root, Type type, std::string_view what) {
     complain("E0310", fmt::format("{} is {}, not {}", what, name(kernel_[root].type), name(type)));
   }
   ++stamp_;
-  std::vector<std::pair<Value, bool>> work = {{root, in_if()}};
+  std::vector<std::pair<Value, bool>> work = {{root, is_guarded()}};
   while (!work.empty()) {
     const auto [v, guarded] = work.back();
     work.pop_back();

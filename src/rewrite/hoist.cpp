@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/expand.h"
 #include "ir/softmax.h"
 #include "rewrite/edit.h"
 
@@ -84,19 +85,28 @@ ExprId split(Rewriting& rw, ExprId root, const std::vector<DimId>& reduce, Facto
 }
 
 // A weight over equal scores is free of the coordinates that it is normalised over; outside of its
-// sum nothing would say that the sum is one of weights (algebra.md 11.1).
-bool holds_weight(Rewriting& rw, const std::vector<ExprId>& factors,
-                  const std::vector<DimId>& reduce) {
+// sum nothing would say that the sum is one of weights (algebra.md 11.1). So are sums of nothing
+// but exponentials, `rest` being 1, and exponentials of what a max is subtracted from.
+bool holds_weight(const Rewriting& rw, const std::vector<ExprId>& factors, ExprId rest) {
   Graph& g = rw.g;
-  std::vector<ExprId> exponents;
-  for (ExprId e : factors) {
+  const auto exponential = [&](ExprId e) {
     while (g.pool[e].op == Op::cast) e = g.pool[e].args[0];
-    if (g.pool[e].op == Op::exp) exponents.push_back(g.pool[e].args[0]);
-  }
-  if (exponents.empty()) return false;
-  const std::vector<MaxFold> maxima = max_folds(g);
-  return std::any_of(exponents.begin(), exponents.end(), [&](ExprId e) {
-    return match_weight(g, rw.canon, maxima, e, reduce, nullptr, true).has_value();
+    return g.pool[e].op == Op::exp ? e : ExprId::none;
+  };
+  const auto is_exp = [&](ExprId e) { return exponential(e) != ExprId::none; };
+  if (std::none_of(factors.begin(), factors.end(), is_exp)) return false;
+  if (factors.size() == 1 && g.pool.is_number(rest, 1)) return true;
+  const std::vector<MaxFold> maxima = max_folds(g, true);
+  const auto is_max = [&](LeafId l) {
+    return g.leaf(l).what == Leaf::What::read &&
+           std::any_of(maxima.begin(), maxima.end(),
+                       [&](const MaxFold& m) { return m.tensor == g.leaf(l).tensor; });
+  };
+  return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
+    if (!is_exp(e)) return false;
+    const std::vector<LeafId> leaves =
+        leaves_of(g, expand_maps(g, g.pool[exponential(e)].args[0]));
+    return std::any_of(leaves.begin(), leaves.end(), is_max);
   });
 }
 
@@ -105,7 +115,7 @@ bool hoist_from(Rewriting& rw, NodeId id) {
   const Node old = g[id];
   Factors found;
   const ExprId rest = split(rw, old.folds[0].args[0], old.reduce, found);
-  if (holds_weight(rw, found.multiply, old.reduce)) {
+  if (holds_weight(rw, found.multiply, rest)) {
     rw.missed("hoist_invariant_factors", id, "a factor is a softmax weight");
     return false;
   }

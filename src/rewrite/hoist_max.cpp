@@ -126,22 +126,25 @@ class HoistMax {
     }
   }
 
-  // True if an exponential of some node is a weight below this max.
+  // True if this max stands in the exponent of some exponential: a weight, perhaps with a
+  // temperature of its row, which the reading of masked rows has to recognise.
   bool weights_below() {
-    std::vector<MaxFold> own = max_folds(g);
+    std::vector<MaxFold> own = max_folds(g, true);
     std::erase_if(own, [&](const MaxFold& m) { return m.node != id_; });
     if (own.empty()) return false;
+    const auto reads_max = [&](LeafId l) {
+      return g.leaf(l).what == Leaf::What::read &&
+             std::any_of(own.begin(), own.end(),
+                         [&](const MaxFold& m) { return m.tensor == g.leaf(l).tensor; });
+    };
     for (NodeId id : g.order()) {
-      const Node n = g[id];
-      std::vector<DimId> coordinates = n.points;
-      coordinates.insert(coordinates.end(), n.reduce.begin(), n.reduce.end());
       bool found = false;
-      for_each_expr(n, [&](ExprId e) {
-        for (ExprId x : g.pool.reachable(e))
-          if (!found && g.pool[x].op == Op::exp)
-            found = match_weight(g, rw.canon, own, expand_maps(g, g.pool[x].args[0]), coordinates,
-                                 nullptr, true)
-                        .has_value();
+      for_each_expr(Node(g[id]), [&](ExprId e) {
+        for (ExprId x : g.pool.reachable(e)) {
+          if (found || g.pool[x].op != Op::exp) continue;
+          const std::vector<LeafId> leaves = leaves_of(g, expand_maps(g, g.pool[x].args[0]));
+          found = std::any_of(leaves.begin(), leaves.end(), reads_max);
+        }
       });
       if (found) return true;
     }

@@ -8,6 +8,7 @@
 // temperature outside of it. Otherwise it stays, where the shift holds that very max: a sink beside
 // the scores.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/expand.h"
 #include "ir/guards.h"
@@ -70,7 +71,8 @@ class ShiftSoftmax {
       const std::vector<DimId> dims = dims_of(g, e);
       const bool reduced =
           std::any_of(n.reduce.begin(), n.reduce.end(), [&](DimId d) { return contains(dims, d); });
-      ExprId& part = reduced ? sum.score : sum.shift;
+      // What masks whole rows is no shift: -inf does not cancel.
+      ExprId& part = reduced || may_mask(e) ? sum.score : sum.shift;
       part = part == ExprId::none ? e : g.make(Op::add, part, e);
     }
     if (sum.score == ExprId::none || g.pool[sum.score].kind != Kind::real) return std::nullopt;
@@ -92,6 +94,13 @@ class ShiftSoftmax {
         if (contains(n.points, d) && !contains(sum.rows, d)) return std::nullopt;
     }
     return sum;
+  }
+
+  bool may_mask(ExprId e) const {
+    const auto nodes = g.pool.reachable(e);
+    return std::any_of(nodes.begin(), nodes.end(), [&](ExprId x) {
+      return g.pool.is_constant(x) && !std::isfinite(g.pool[x].value().as_real());
+    });
   }
 
   bool same(ExprId a, ExprId b) { return almost_equal(rw.canon.sum(a), rw.canon.sum(b)); }

@@ -133,17 +133,59 @@ class Stabilization {
     return guards;
   }
 
-  // A sum whose g reaches the max or another sum of the group cannot join it.
+  // A sum whose g reaches the max or another sum of the group cannot join it; nor one whose targets
+  // do, unless they read that at their own row.
   void drop_dependent() {
     std::set<TensorId> group = {max_.tensor};
     for (const WeightedSum& s : sums_)
       for (const Target& t : g[s.node].targets) group.insert(t.tensor);
-    std::erase_if(sums_, [&](const WeightedSum& s) {
-      if (!reaches(g, tensors_in(g, s.g), group)) return false;
-      rw.missed("stabilize_softmax", s.node,
-                "its values depend on `" + g[max_.tensor].name + "` or on another sum below it");
+    std::vector<WeightedSum> kept;
+    for (const WeightedSum& s : sums_) {
+      if (!reaches(g, tensors_in(g, s.g), group) && reads_own_rows(s, group))
+        kept.push_back(s);
+      else
+        rw.missed("stabilize_softmax", s.node,
+                  "its values depend on `" + g[max_.tensor].name + "` or on another sum below it");
+    }
+    sums_ = std::move(kept);
+  }
+
+  // Lets the targets of the sum's node read the group directly instead of through maps. False if
+  // some read is not at the sum's own row, or still goes through another definition.
+  bool reads_own_rows(const WeightedSum& s, const std::set<TensorId>& group) {
+    for (size_t k = 0; k < g[s.node].targets.size(); ++k) {
+      const ExprId value = g[s.node].targets[k].value;
+      if (!reaches(g, tensors_in(g, value), group)) continue;
+      const ExprId seen = expand_maps(g, value);
+      for (LeafId l : leaves_of(g, seen)) {
+        const Leaf& leaf = g.leaf(l);
+        if (leaf.what != Leaf::What::read) continue;
+        if (group.contains(leaf.tensor) ? !at_own_row(s, leaf) : reaches(g, {leaf.tensor}, group))
+          return false;
+      }
+      g[s.node].targets[k].value = seen;
+    }
+    return true;
+  }
+
+  // True if a read of the max, or of a target of some sum, is at the coordinates that become its
+  // own when `s` and that sum are one fold.
+  bool at_own_row(const WeightedSum& s, const Leaf& leaf) const {
+    if (leaf.guarded) return false;
+    const auto is_read_at = [&](const std::vector<DimId>& points, const DimMap& map) {
+      for (size_t k = 0; k < points.size(); ++k) {
+        const auto here = map(points[k]);
+        if (!here || leaf.forms[k] != *here) return false;
+      }
       return true;
-    });
+    };
+    if (leaf.tensor == max_.tensor) return is_read_at(max_.points, to_sum(s));
+    for (const WeightedSum& other : sums_)
+      for (const Target& t : g[other.node].targets)
+        if (t.tensor == leaf.tensor)
+          return (other.columns.empty() || other.columns.size() == s.columns.size()) &&
+                 is_read_at(t.points, to_lead(other, s));
+    return false;
   }
 
   // Scores that are stored for a reader anyway, in short rows, need no online fold.

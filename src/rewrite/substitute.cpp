@@ -59,12 +59,30 @@ class Substitution {
     for (ExprId id : g.pool.reachable(seen)) {
       if (g.pool[id].op != Op::exp) continue;
       const auto w = match_weight(g, rw.canon, maxima, g.pool[id].args[0], at, nullptr, true);
+      if (g[reader].is_map() && (w || below_a_max(maxima, g.pool[id].args[0])))
+        for (const Target& t : g[reader].targets) weights_.insert(t.tensor);
       if (!w) continue;
-      for (const Target& t : g[reader].targets)
-        if (g[reader].is_map()) weights_.insert(t.tensor);
       mark_maps(reads_of_weights(e, w->max.tensor));
       mark_maps(tensors_in(g, w->max.score));
     }
+  }
+
+  // True if an exponent mentions a max, and coordinates that the max is not read at: it may be a
+  // weight with a temperature of its row.
+  bool below_a_max(const std::vector<MaxFold>& maxima, ExprId exponent) const {
+    const std::vector<DimId> all = dims_of(g, exponent);
+    for (LeafId l : leaves_of(g, exponent)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read ||
+          std::none_of(maxima.begin(), maxima.end(),
+                       [&](const MaxFold& m) { return m.tensor == leaf.tensor; }))
+        continue;
+      for (DimId d : all)
+        if (std::none_of(leaf.forms.begin(), leaf.forms.end(),
+                         [d](const Form& f) { return f.mentions(d); }))
+          return true;
+    }
+    return false;
   }
 
   // Tensors read by e through which it sees the max, or inside an exponential; other factors go

@@ -71,6 +71,16 @@ std::vector<Reach> reach_of(const Graph& g, const Fold& fold) {
   return all;
 }
 
+// A scan's state differs from step to step whatever its arguments are; the component that starts
+// from an initial state, b of affine maps (a, b), also depends on that.
+std::set<DimId> dims_of_scan(const Graph& g, const Scan& scan, size_t component) {
+  std::set<DimId> dims = {scan.along};
+  if (component == 1)
+    for (ExprId e : scan.initial)
+      for (DimId d : dims_of(g, e)) dims.insert(d);
+  return dims;
+}
+
 }  // namespace
 
 std::vector<DimId> dims_of(const Graph& g, const Form& form) {
@@ -93,6 +103,7 @@ std::vector<Component> components(const Graph& g, const Node& n) {
     std::vector<Reach> all = reach_of(g, n.folds[f]);
     for (size_t k = 0; k < all.size(); ++k) {
       all[k].dims.insert(guarded.begin(), guarded.end());
+      if (n.scan) all[k].dims.merge(dims_of_scan(g, *n.scan, k));
       result.push_back({f, static_cast<uint32_t>(k), points_among(n, all[k].dims), all[k].reads});
     }
   }

@@ -2,8 +2,9 @@
 // point-invariance).
 //
 // The components of a node's folds are numbered across the folds, as their states lie in memory. A
-// component varies along a point when its lift, or a component its combine mentions, or a guard
-// does. Names of monoids play no part.
+// component varies along a point when its lift, or a component its combine mentions, or a guard, or
+// the initial state of a scan does, and along the point that a scan runs along. Names of monoids
+// play no part.
 #pragma once
 
 #include "ir/graph.h"

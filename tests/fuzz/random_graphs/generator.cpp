@@ -344,16 +344,18 @@ Program Generator::run() {
   declare_inputs();
   for (int n = choice_.between(3, 8); n > 0; --n) {
     const int kind = choice_.below(100);
-    if (kind < 24)
+    if (kind < 22)
       map();
-    else if (kind < 44)
+    else if (kind < 40)
       reduction();
-    else if (kind < 50)
+    else if (kind < 46)
       product();
-    else if (kind < 58)
+    else if (kind < 54)
       exact_reduction();
-    else if (kind < 66)
+    else if (kind < 61)
       states();
+    else if (kind < 68)
+      scan();
     else
       pattern();
     if (program_.definitions.size() >= 10) break;

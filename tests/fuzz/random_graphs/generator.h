@@ -1,7 +1,8 @@
 // Random programs, as text, so that the parser and the printer are tested too.
 //
 // A program is a pool of dims, inputs over them, and definitions: maps, reductions, products of
-// reductions, integer and bool ones, and the shapes the rewrites look for (patterns.cpp). Values
+// reductions, integer and bool ones, scans (sequences.cpp), and the shapes the rewrites look for
+// (patterns.cpp, softmaxes.cpp). Values
 // are kept near 1, so that f32 and f64 agree to the tolerance of a format; operations with jumps
 // (comparisons, floor, argmax) see only values that every device computes exactly.
 #pragma once
@@ -106,20 +107,35 @@ class Generator {
   void states();
   void choose_outputs();
 
+  // Sequences, in sequences.cpp.
+  std::string modifiers();
+  int new_dim(const std::string& base, const DimInfo& like);
+  std::string real_scan(const std::string& along, const Dims& scope, TensorInfo& t);
+  std::string recurrence(int t, const Dims& scope, TensorInfo& y);
+  std::string exact_scan(int along, const Dims& scope, TensorInfo& t);
+  void scan();
+  void matrix_recurrence();
+  void largest();
+  void segments();
+
+  // Softmaxes with another shift than their max, in softmaxes.cpp.
+  TensorInfo score(const Dims& points, int j, std::string& binder);
+  void shifted_softmax();
+  void two_softmaxes();
+
   // The shapes rewrites look for, in patterns.cpp.
   void pattern();
   void attention();
   void log_sum_exp();
   void variance();
   void pair();
-  void two_softmaxes();
-  void without_max();
   void chain();
   void transposes();
   void hoist();
   void duplicates();
   void promotion();
   void windows();
+  void pooling();
   void gathers();
   void selections();
   void in_place();

@@ -56,6 +56,14 @@ void Histogram::add(const Graph& g, const Node& n) {
   ++counts_["definitions"][n.is_map()           ? "maps"
                            : n.folds.size() > 1 ? "products of folds"
                                                 : "folds"];
+  if (n.scan) {
+    const char* direction = n.scan->reverse ? "reverse" : "forward";
+    ++counts_["scans"][n.scan->matrix            ? "matrix"
+                       : n.scan->exclusive       ? fmt::format("exclusive {}", direction)
+                       : n.scan->initial.empty() ? direction
+                                                 : fmt::format("{} from a state", direction)];
+    for (const Fold& f : n.folds) ++counts_["monoids of scans"][g[f.monoid].name];
+  }
   for (const Guard& guard : n.guards) ++counts_["conditions"][guard_name(guard)];
   for (const Fold& f : n.folds) {
     const Monoid& m = g[f.monoid];

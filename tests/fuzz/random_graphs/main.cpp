@@ -1,7 +1,11 @@
 // fuzz_random_graphs [--seed N] [--count N] [--jobs N] [--verbose]
 //
 // Random programs, the same for the same seed: the naive program by the oracle, the derived program
-// by the oracle, and both compiled to C must agree. A program that fails is shrunk and printed.
+// by the oracle, and both compiled to C must agree. A program that fails is shrunk and printed,
+// with the command that repeats it. The histogram at the end says what the programs held and which
+// rules fired.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -20,14 +24,14 @@ namespace {
 struct Options {
   uint64_t seed = 1;
   uint64_t count = 500;
-  unsigned jobs = 2;
+  unsigned jobs = 0;  // 0: the machine's cores
   bool verbose = false;
   bool text = false;
 };
 
-constexpr size_t batch_size = 10;  // programs in a translation unit
 constexpr int shrink_trials = 250;
 constexpr size_t most_shrunk = 5;
+constexpr uint64_t progress_step = 1000;  // programs between two lines about how far it is
 
 struct Result {
   uint64_t seed = 0;
@@ -55,7 +59,7 @@ void check_batch(Worker& w, std::vector<std::unique_ptr<Prepared>>& batch) {
   }
   const auto begin = std::chrono::steady_clock::now();
   Diagnostics warnings;
-  const auto made = w.device.compile_all(programs, compile_options(), warnings);
+  const auto made = w.device.compile_all(programs, compile_options(batch[0]->program.seed), warnings);
   w.compile_s += since(begin);
   const auto checking = std::chrono::steady_clock::now();
   for (size_t k = 0; k < batch.size(); ++k) {
@@ -71,7 +75,7 @@ void check_batch(Worker& w, std::vector<std::unique_ptr<Prepared>>& batch) {
   batch.clear();
 }
 
-void work(Worker& w, const Options& o, uint64_t first, uint64_t last) {
+void run_batch(Worker& w, const Options& o, uint64_t first, uint64_t last) {
   std::vector<std::unique_ptr<Prepared>> batch;
   for (uint64_t seed = first; seed < last; ++seed) {
     const auto begin = std::chrono::steady_clock::now();
@@ -85,33 +89,47 @@ void work(Worker& w, const Options& o, uint64_t first, uint64_t last) {
       w.histogram.add((*p)->derivation);
       batch.push_back(std::move(*p));
     }
-    if (batch.size() == batch_size) check_batch(w, batch);
   }
   if (!batch.empty()) check_batch(w, batch);
 }
 
+// Takes batches until none is left. `next` counts batches that are taken; they begin at multiples
+// of their size, so that a program is compiled the same way wherever a run begins.
+void work(Worker& w, const Options& o, std::atomic<uint64_t>& next) {
+  const uint64_t end = o.seed + o.count;
+  while (true) {
+    const uint64_t begin = (o.seed / batch_size + next.fetch_add(1)) * batch_size;
+    if (begin >= end) return;
+    run_batch(w, o, std::max(begin, o.seed), std::min(end, begin + batch_size));
+    if (begin > o.seed && begin % progress_step == 0)
+      fmt::print(stderr, "{} of {}\n", begin - o.seed, o.count);
+  }
+}
+
 void report(const Result& r, bool shrinking) {
   CDevice device;
+  // A text that does not parse has to fail for the same reason: removing lines breaks others.
+  const auto reason = [](const Failure& f) {
+    const size_t at = f.stage.ends_with("parse") ? f.detail.find("error E") : std::string::npos;
+    return f.stage + (at == std::string::npos ? "" : f.detail.substr(at, 11));
+  };
   const auto fails = [&](const Program& p) {
     const auto bad = check_alone(p, device);
-    return bad && bad->stage == r.failure.stage;
+    return bad && reason(*bad) == reason(r.failure);
   };
   Program program = random_program(r.seed);
   if (shrinking) program = shrink(program, fails, shrink_trials);
   const auto seen = check_alone(program, device);
-  fmt::print("FAILED seed {}: {}\n{}\n{}\n", r.seed, r.failure.stage,
-             seen ? seen->detail : r.failure.detail, program.text());
+  fmt::print("FAILED seed {}: {}\n{}\n{}again: fuzz_random_graphs --seed {} --count 1\n\n", r.seed,
+             r.failure.stage, seen ? seen->detail : r.failure.detail, program.text(), r.seed);
 }
 
 int run(const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
-  std::vector<Worker> workers(std::max(1u, o.jobs));
+  std::vector<Worker> workers(o.jobs ? o.jobs : std::max(1u, std::thread::hardware_concurrency()));
+  std::atomic<uint64_t> next = 0;
   std::vector<std::thread> threads;
-  for (size_t k = 0; k < workers.size(); ++k) {
-    const uint64_t first = o.seed + o.count * k / workers.size();
-    const uint64_t last = o.seed + o.count * (k + 1) / workers.size();
-    threads.emplace_back([&, k, first, last] { work(workers[k], o, first, last); });
-  }
+  for (Worker& w : workers) threads.emplace_back([&] { work(w, o, next); });
   for (std::thread& t : threads) t.join();
   Histogram histogram;
   std::vector<Result> failures;
@@ -124,6 +142,8 @@ int run(const Options& o) {
       fmt::print("prepare {:.1f} s, compile {:.1f} s, check {:.1f} s\n", w.prepare_s, w.compile_s,
                  w.check_s);
   }
+  std::sort(failures.begin(), failures.end(),
+            [](const Result& a, const Result& b) { return a.seed < b.seed; });
   for (size_t k = 0; k < failures.size(); ++k) report(failures[k], k < most_shrunk);
   histogram.print();
   // A full run has to reach every rule.
@@ -143,7 +163,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Random programs: oracle, derivation and compiled C must agree"};
   app.add_option("--seed", o.seed, "the first program's seed");
   app.add_option("--count", o.count, "how many programs");
-  app.add_option("--jobs", o.jobs, "threads");
+  app.add_option("--jobs", o.jobs, "threads; 0: as many as the machine has cores");
   app.add_flag("--verbose", o.verbose, "name each seed before it runs, and print times");
   app.add_flag("--text", o.text, "print the programs and do nothing else");
   CLI11_PARSE(app, argc, argv);

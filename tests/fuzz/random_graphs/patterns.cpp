@@ -6,13 +6,27 @@
 namespace tang::fuzz {
 
 void Generator::pattern() {
-  switch (choice_.below(23)) {
+  switch (choice_.below(29)) {
     case 0:
     case 1:
     case 2:
     case 3:
     case 4:
       return attention();
+    case 20:
+    case 21:
+    case 22:
+      return shifted_softmax();
+    case 23:
+      return two_softmaxes();
+    case 24:
+      return matrix_recurrence();
+    case 25:
+      return largest();
+    case 26:
+      return segments();
+    case 27:
+      return pooling();
     case 5:
     case 6:
       return log_sum_exp();
@@ -37,11 +51,7 @@ void Generator::pattern() {
       return gathers();
     case 18:
       return selections();
-    case 19:
-      return two_softmaxes();
-    case 20:
-      return without_max();
-    case 21:
+    case 28:
       return chain();
     default:
       return in_place();
@@ -249,33 +259,6 @@ void Generator::pair() {
          storage(Kind::real));
 }
 
-// Attention by the difference of two softmaxes.
-void Generator::two_softmaxes() {
-  const Dims all = some_dims(3, 3);
-  const Dims row = {all[0], all[2]}, v_dims = {all[2], all[1]}, points = {all[0], all[1]};
-  const TensorInfo a = input("f32", row), b = input("f32", row), v = input("f32", v_dims);
-  const std::string j = name(all[2]);
-  const auto softmax = [&](const TensorInfo& t) {
-    return fmt::format("exp({0} - max[{1}]({0})) / sum[{1}](exp({0} - max[{1}]({0})))", at(t, row),
-                       j);
-  };
-  TensorInfo y{fresh(), points};
-  define(y, fmt::format("sum[{}](({} - 0.5 * {}) * {})", j, softmax(a), softmax(b), at(v, v_dims)));
-}
-
-// A softmax written without its max, or with a temperature outside of it.
-void Generator::without_max() {
-  const Dims all = some_dims(3, 3);
-  const Dims row = {all[0], all[2]}, v_dims = {all[2], all[1]}, points = {all[0], all[1]};
-  const TensorInfo x = input("f32", row), v = input("f32", v_dims), t = input("f32", {all[0]});
-  const std::string j = name(all[2]), s = at(x, row);
-  TensorInfo p{fresh(), row}, y{fresh(), points};
-  define(p, choice_.chance(50)
-                ? fmt::format("exp({} / 2)", s)
-                : fmt::format("exp(({0} - max[{1}]({0})) * abs({2}))", s, j, at(t, {all[0]})));
-  define(y, fmt::format("sum[{0}]({1} * {2}) / sum[{0}]({1})", j, at(p, row), at(v, v_dims)));
-}
-
 // Two contractions in a row.
 void Generator::chain() {
   const Dims all = some_dims(4, 4);
@@ -309,7 +292,9 @@ void Generator::hoist() {
   TensorInfo y{fresh(), points};
   y.size = 3 * x.size;
   const std::string over = names(reduce) + binder_condition(both, reduce);
-  switch (choice_.below(4)) {
+  const int kind = choice_.below(8);
+  y.finite = kind < 2;
+  switch (kind) {
     case 0:
       define(y, fmt::format("sum[{}]({} * ({}))", over, c, x.text));
       break;
@@ -318,13 +303,22 @@ void Generator::hoist() {
       break;
     case 2:
       define(y, fmt::format("max[{}]({} + ({}))", over, c, x.text));
-      y.finite = false;
+      break;
+    case 3:
+      define(y, fmt::format("max[{}](2 * ({}) * 0.125 - {} + 3)", over, x.text, c));
+      break;
+    case 4:
+      define(y, fmt::format("min[{}]({} - 0.5 * ({}))", over, c, x.text));
+      break;
+    case 5:
+      define(y, fmt::format("max[{}](({}) / 4 + {})", over, x.text, c));
+      break;
+    case 6:  // a negative factor turns the order round
+      define(y, fmt::format("max[{}](-2 * ({}))", over, x.text));
       break;
     default:
       define(y, fmt::format("min[{}](0.5 * ({}))", over, x.text));
-      y.finite = false;
   }
-  if (!y.finite) tensors_.back().finite = false;
 }
 
 // One value under two names.
@@ -393,6 +387,40 @@ void Generator::windows() {
       define(y, fmt::format("sum[{1}, {0}, {2} | 2*{0} + {2} - 1 == {3}]({4} * {5})", name(i),
                             name(c), name(r), name(other[0]), at(x, x.dims), at(w, w.dims)));
     }
+  }
+}
+
+// Folds over windows that reach outside: reads that yield the identity there, or a stated fill.
+void Generator::pooling() {
+  const Dims all = some_dims(3, 3);
+  const int i = all[0], r = all[1], c = all[2];
+  const TensorInfo x = input("f32", {i, c}), w = input("f32", {r, c});
+  const std::string place = choice_.chance(30)
+                                ? fmt::format("{} - {}", name(i), name(r))
+                                : fmt::format("{}{} + {} - {}", choice_.chance(30) ? "2*" : "",
+                                              name(i), name(r), choice_.between(0, 2));
+  const std::string read = fmt::format("{}?[{}, {}]", x.name, place, name(c));
+  const std::string over = name(r), weight = at(w, {r, c});
+  TensorInfo y{fresh(), {i, c}};
+  y.size = 30;
+  y.finite = false;
+  switch (choice_.below(8)) {
+    case 0:
+      return define(y, fmt::format("sum[{}]({} * {} * {})", over, read, read, weight));
+    case 1:
+      return define(y, fmt::format("sum[{}](tanh({}) * {} / 2)", over, read, weight));
+    case 2:  // not the identity outside
+      return define(y, fmt::format("sum[{}](exp(-abs({})) + {})", over, read, weight));
+    case 3:
+      return define(y, fmt::format("max[{}]({} + {})", over, read, weight));
+    case 4:
+      return define(y, fmt::format("max[{}](0.25 * {} - {})", over, read, at(x, {i, c})));
+    case 5:
+      return define(y, fmt::format("min[{}]({} + 1)", over, read));
+    case 6:
+      return define(y, fmt::format("prod[{}]({})", over, read));
+    default:
+      return define(y, fmt::format("max[{}](-{}?[{}, {}; 0.5])", over, x.name, place, name(c)));
   }
 }
 

@@ -35,7 +35,10 @@ tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program)
 std::optional<Failure> check_kernels(Prepared& p, const Executable& naive,
                                      const Executable& derived);
 
-CompileOptions compile_options();
+constexpr uint64_t batch_size = 25;  // programs in a translation unit: seeds 25 k … 25 k + 24
+
+// How the batch of a program is compiled: one in four optimised, which takes several times as long.
+CompileOptions compile_options(uint64_t seed);
 
 // Everything for one program alone.
 std::optional<Failure> check_alone(const Program& program, CDevice& device);

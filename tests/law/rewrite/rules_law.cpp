@@ -251,6 +251,59 @@ RC_GTEST_PROP(rewrite, shifted_softmaxes_are_online_folds, ()) {
   RC_ASSERT(r.derived.find("max[") == std::string::npos);
 }
 
+// Rows without a score are 0 however the softmax is written, and whoever else reads its weights.
+RC_GTEST_PROP(rewrite, rows_without_scores_are_zero, ()) {
+  const int i = between(1, 4), j = between(1, 5), e = between(1, 3);
+  const std::string mask = one_of({"select(j < 0, s[i, j], -inf)", "select(keep[i], s[i, j], -inf)",
+                                   "s[i, j] + select(i == 0, -inf, 0)"});
+  const std::string weight = one_of({
+      "p[i, j] : f64 = exp(x[i, j] - m[i])\n",
+      "p[i, j] = exp((x[i, j] - m[i]) * (1 + abs(z[i])))\n",
+      "p[i, j] = exp((x[i, j] - m[i]) / (0.5 + abs(z[i])))\n",
+      "p[i, j] = exp(x[i, j])\n",
+      "p[i, j] = exp(x[i, j] + z[i])\n",
+  });
+  const std::string out = one_of({
+      "y[i, e] = sum[j](p[i, j] * v[j, e]) / sum[j](p[i, j])\n",
+      "l[i] = sum[j](p[i, j])\ny[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\n",
+  });
+  const std::string also = one_of({"", "q[e] = tanh(p[0, 0])\n"});
+  const std::string text = dims(i, j, e) +
+                           "input s[i, j], z[i], v[j, e] : f32, keep[i] : bool\nx[i, j] = " + mask +
+                           "\nm[i] = max[j](x[i, j])\n" + weight + out + also + "output y" +
+                           (also.empty() ? "\n" : ", q\n");
+  RC_LOG() << text;
+  expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "", 1e-11);
+}
+
+// A sink stands in the divisor too: the sum's own target reads what it is divided by.
+RC_GTEST_PROP(rewrite, divisors_of_sinks_join_the_fold, ()) {
+  const std::string text =
+      dims(between(1, 4), between(1, 5), between(1, 3)) +
+      "input x[i, j], z[i], v[j, e] : f32\nm[i] = max(max[j](x[i, j]), z[i])\n"
+      "p[i, j] = exp(x[i, j] - m[i])\nl[i] = sum[j](p[i, j]) + exp(z[i] - m[i])\n"
+      "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\n" +
+      one_of({"output y\n", "output y, l\n"});
+  RC_LOG() << text;
+  expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "stabilize_softmax", 1e-11);
+}
+
+// A max is known as one when its node computes more than that.
+RC_GTEST_PROP(rewrite, maxima_beside_others_keep_their_weights, ()) {
+  const std::string text =
+      dims(between(1, 4), between(1, 5), between(1, 3)) +
+      "input s[i, j], z[i], v[j, e] : f32\nx[i, j] = " +
+      one_of({"select(j < 0, s[i, j], -inf)", "select(j < 0, 1.5, -inf)", "select(j < i, 1.5, -inf)"}) +
+      "\n" +
+      one_of({"(n[i], m[i]) = (sum[j](z[i]), max[j](x[i, j]))\n",
+              "m[i] = max[j](x[i, j])\nn[i] = max(m[i], z[i])\n"}) +
+      "p[i, j] = exp(x[i, j] - " + one_of({"m[i]", "max(m[i], z[i])"}) +
+      ")\nl[i] = sum[j](p[i, j]) + exp(-abs(z[i]))\n"
+      "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\noutput x, l, y, n\n";
+  RC_LOG() << text;
+  expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "", 1e-11);
+}
+
 TEST(rewrite, masked_rows_are_zero) {
   const Outcome r = run_both(
       "dim i = 4, j = 4, e = 2\ninput s[i, j], v[j, e] : f32, keep[i, j] : bool\n"

@@ -83,6 +83,22 @@ TEST(Scan, AffineIsTheRecurrenceOfTheVector) {
   expect_values(runs, "p", {0.5, 1, -1, -0.25}, 1e-7);
 }
 
+// Arguments that do not mention the step, or the points that only the initial state mentions.
+TEST(Scan, OfWhatStaysTheSameFromStepToStep) {
+  Case c(
+      "dim q = 2, t = 3\ninput x[q], w, h0[q] : f32, n[q] : i32\n"
+      "s[q, t] = scan[t; sum](x[q])\nr[q, t] = scan[t; sum, exclusive, reverse](x[q])\n"
+      "k[q, t] = scan[t; max, exclusive](n[q] + 0.0)\nh[t, q] = scan[t](w, 1 - w, h0[q])\n"
+      "o[q, t] = scan[t; online](w, x[q]).o\noutput s, r, k, h, o\n");
+  c.set("x", {1, 10}).set("w", {0.5}).set("h0", {3, 5}).set("n", {4, 7});
+  const auto runs = c.run();
+  expect_values(runs, "s", {1, 2, 3, 10, 20, 30}, 1e-7);
+  expect_values(runs, "r", {2, 1, 0, 20, 10, 0}, 1e-7);
+  expect_values(runs, "k", {-inf, 4, 4, -inf, 7, 7}, 1e-7);
+  expect_values(runs, "h", {2, 3, 1.5, 2, 1.25, 1.5}, 1e-7);
+  expect_values(runs, "o", {1, 2, 3, 10, 20, 30}, 1e-7);
+}
+
 TEST(Scan, RoundsWhatIsStoredAndNotTheState) {
   Case c("dim t = 40\ninput x[t] : f32\nh[t] : f16 = cumsum[t](x[t])\noutput h\n");
   c.set("x", std::vector<double>(40, 1 + 1.0 / 4096));

@@ -274,6 +274,18 @@ TEST(Monoids, ASingleFieldIsANumber) {
             "  commutative\ny = add[i](x[i])\n");
 }
 
+// Operands of the body stand in one order, whatever the program made before.
+TEST(Monoids, PrintTheSameBesideOthers) {
+  const std::string text =
+      "dim i = 4\ninput x[i]\nmonoid count(n, s) identity (0, 0) lift(x) = (1, x)\n"
+      "  combine(a, b) = (b.n + a.n, b.s + a.s)\n";
+  const std::string shown = "combine(a, b) = (a.n + b.n, a.s + b.s)";
+  for (const char* before : {"", "m = max[i](3)\n", "m = sum[i](i)\n", "m = sum[i](x[i])\n"}) {
+    const std::string all = printed(text + before + "y = count[i](x[i]).s\noutput y\n");
+    EXPECT_NE(all.find(shown), std::string::npos) << all;
+  }
+}
+
 // ---- errors -----------------------------------------------------------------------------------
 
 struct Expected {

@@ -156,6 +156,7 @@ std::string first_error(const std::string& body, const std::string& lists = "rea
 TEST(LoopVerifier, AcceptsWhatIsRight) {
   EXPECT_EQ(first_error("for i in 0 .. n {\n store y[i] = x[0]\n}"), "");
   EXPECT_EQ(first_error("for i in 0 .. 0 {\n store y[0] = x[9 + i]\n}"), "");
+  EXPECT_EQ(first_error("for i in 0 .. 0 {\n store y[0] = x[9]\n}"), "");
   EXPECT_EQ(first_error("if n < 3 {\n store y[0] = x[9]\n}"), "");
   EXPECT_EQ(first_error("store y[0] = select(n < 3, x[9], 0.0)"), "");
 }
