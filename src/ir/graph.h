@@ -110,6 +110,8 @@ struct MonoidFacts {
   bool min = false;
   bool online_softmax = false;  // (m, l, o…) of algebra.md 3.2, any number of o
   bool welford = false;
+  bool argmax = false;
+  bool argmin = false;
 };
 
 // A monoid as data: everything is a scalar expression over argument, left and right leaves of the

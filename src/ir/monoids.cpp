@@ -293,6 +293,8 @@ MonoidFacts facts(Graph& g, MonoidId id) {
   }
   if (const size_t n = g[id].argument_kinds.size(); n > 0)
     f.online_softmax = is("online", std::vector<Kind>(n, Kind::real));
+  f.argmax = is("argmax", {Kind::real});
+  f.argmin = is("argmin", {Kind::real});
   f.welford = is("moments", {Kind::real}) || is("moments", {Kind::real, Kind::real});
   g[id].facts = f;
   return f;

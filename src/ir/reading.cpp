@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ir/softmax.h"
+#include "ir/topk_chain.h"
 
 namespace tang {
 
@@ -149,6 +150,24 @@ void spell(Graph& g, Node& n) {
     });
 }
 
+// Member `rank` of a chain as entry `rank` of a top-k, the smallest by way of the largest of -x.
+void spell_member(Graph& g, const ChainMember& m) {
+  const size_t k = m.rank + 1;
+  const auto turned = [&](ExprId e) { return m.smallest ? g.make(Op::neg, e) : e; };
+  Node n = g[m.node];
+  n.guards = m.guards;
+  n.folds[0].args[0] = turned(m.argument);
+  n.folds[0].monoid = SortedPairs(g, k).monoid();
+  const ExprId value = turned(g.state(static_cast<uint32_t>(m.rank), Kind::real));
+  const ExprId place = g.state(static_cast<uint32_t>(k + m.rank), Kind::integer);
+  for (Target& t : n.targets)
+    t.value = substitute_leaves(g, t.value, [&](LeafId l) -> std::optional<ExprId> {
+      if (g.leaf(l).what != Leaf::What::state) return std::nullopt;
+      return g.leaf(l).number == 0 ? value : place;
+    });
+  g[m.node] = n;
+}
+
 }  // namespace
 
 void spell_topk(Graph& g) {
@@ -164,6 +183,7 @@ void spell_topk(Graph& g) {
 
 Graph reading(const Graph& g) {
   Graph read = softmax_reading(g);
+  for (const ChainMember& m : topk_chains(read)) spell_member(read, m);
   spell_topk(read);
   return read;
 }

@@ -8,8 +8,8 @@
 
 namespace tang {
 
-// The softmax reading (ir/softmax.h), then every top-k spelled out. Nodes and targets keep their
-// ids.
+// The softmax reading (ir/softmax.h), then every arg-max chain (ir/topk_chain.h) and every top-k
+// spelled out. Nodes and targets keep their ids.
 Graph reading(const Graph& g);
 
 // topk[j; n](x), a fold with an entry, as a fold of the monoid of k sorted pairs (value, index)

@@ -30,6 +30,8 @@ constexpr Rule table[] = {
      "the log of a sum of exponentials becomes m + log l of an online fold", recognise_logsumexp},
     {"welford", "welford_two_pass", "tests/law/rewrite", false,
      "a mean and a second moment become one moments fold", recognise_welford},
+    {"topk", "topk_merge", "tests/law/rewrite", true,
+     "a chain of arg-maxima, each without those before, becomes one top-k", recognise_topk},
     {"merge_siblings", "fold_prod", "tests/law/rewrite", true,
      "folds over one index set become one fold of a product", merge_siblings},
     {"epilogue", "epilogue", "tests/law/rewrite", true,

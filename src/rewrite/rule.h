@@ -84,6 +84,7 @@ bool shift_softmax(Rewriting& rw);
 bool stabilize_softmax(Rewriting& rw);
 bool recognise_logsumexp(Rewriting& rw);
 bool recognise_welford(Rewriting& rw);
+bool recognise_topk(Rewriting& rw);
 bool merge_siblings(Rewriting& rw);
 bool fuse_epilogue(Rewriting& rw);
 

@@ -149,21 +149,39 @@ class Substitution {
 
   std::optional<std::string> refuse_reads(TensorId t, NodeId c) {
     for (LeafId l : leaves_of(g, g[c])) {
-      for (const Form& f : g.leaf(l).forms)
-        for (const Form::Gather& x : f.gathers)
-          if (g.leaf(x.leaf).tensor == t) return "`" + rw.name(c) + "` gathers through it";
       const Leaf leaf = g.leaf(l);
+      for (const Form& f : leaf.forms)
+        if (!indices_replaced(f, t)) return "`" + rw.name(c) + "` gathers through it";
       if (leaf.what == Leaf::What::read && leaf.tensor == t && !map_body_at(g, t, leaf.forms))
         return "an index would be gathered through a gather in `" + rw.name(c) + "`";
       if (leaf.what == Leaf::What::read && leaf.tensor == t && weights_.contains(t) &&
           !is_whole_view(leaf))
         return "it is a softmax weight, and `" + rw.name(c) + "` reads it elsewhere in its row";
     }
-    for (const Guard& guard : g[c].guards)
-      for (const Form::Gather& x : guard.form.gathers)
-        if (g.leaf(x.leaf).tensor == t)
-          return "a condition of `" + rw.name(c) + "` gathers through it";
+    const std::vector<Guard> guards = g[c].guards;
+    for (const Guard& guard : guards)
+      if (!indices_replaced(guard.form, t))
+        return "a condition of `" + rw.name(c) + "` gathers through it";
     return std::nullopt;
+  }
+
+  // The form with index reads of t replaced by its body; nullopt where that is no position with
+  // index reads of its own.
+  std::optional<Form> indices_replaced(const Form& form, TensorId t) {
+    Form result = form;
+    for (const Form::Gather& x : form.gathers) {
+      const Leaf read = g.leaf(x.leaf);
+      if (read.tensor != t) continue;
+      if (read.guarded || g[t].format || g[t].sorted) return std::nullopt;
+      const auto body = map_body_at(g, t, read.forms);
+      const auto position = body ? g.as_form(*body, true) : std::nullopt;
+      if (!position || position->gathers.empty()) return std::nullopt;
+      for (const Form::Gather& inner : position->gathers)
+        for (const Form& f : g.leaf(inner.leaf).forms)
+          if (!f.is_affine()) return std::nullopt;
+      result = result - x.coeff * Form::gathered(x.leaf) + x.coeff * *position;
+    }
+    return result;
   }
 
   // A weight is known by the coordinates that its maximum runs over, so they stay coordinates.
@@ -241,6 +259,7 @@ class Substitution {
       laws.insert(g[c].folds.empty() ? "fuse_map_map" : "fuse_map_reduce");
       Node n = g[c];
       map_exprs(n, [&](ExprId e) { return rw.simplify(replaced(e, t, laws)); });
+      for (Guard& guard : n.guards) guard.form = *indices_replaced(guard.form, t);
       g[c] = n;
     }
     for (TensorId operand : tensors_read(g, g[id]))
@@ -265,8 +284,11 @@ class Substitution {
 
   ExprId replaced(ExprId e, TensorId t, std::set<std::string>& laws) {
     return substitute_leaves(g, e, [&](LeafId l) -> std::optional<ExprId> {
-      const Leaf leaf = g.leaf(l);
-      if (leaf.what != Leaf::What::read || leaf.tensor != t) return std::nullopt;
+      Leaf leaf = g.leaf(l);
+      const std::vector<Form> written = leaf.forms;
+      for (Form& f : leaf.forms) f = *indices_replaced(f, t);
+      if (leaf.what != Leaf::What::read || leaf.tensor != t)
+        return leaf.forms == written ? std::nullopt : std::optional(g.variable(leaf));
       const bool gathers = std::any_of(leaf.forms.begin(), leaf.forms.end(),
                                        [](const Form& f) { return !f.is_affine(); });
       if (gathers) laws.insert("fuse_gather_affine");

@@ -116,6 +116,7 @@ class Generator {
   void scan();
   void matrix_recurrence();
   void largest();
+  void largest_in_turn();
   void segments();
 
   // Softmaxes with another shift than their max, in softmaxes.cpp.

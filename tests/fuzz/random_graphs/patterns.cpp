@@ -6,7 +6,7 @@
 namespace tang::fuzz {
 
 void Generator::pattern() {
-  switch (choice_.below(29)) {
+  switch (choice_.below(30)) {
     case 0:
     case 1:
     case 2:
@@ -53,6 +53,8 @@ void Generator::pattern() {
       return selections();
     case 28:
       return chain();
+    case 29:
+      return largest_in_turn();
     default:
       return in_place();
   }

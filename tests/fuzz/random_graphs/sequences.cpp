@@ -170,6 +170,29 @@ void Generator::largest() {
   define(y, fmt::format("{}?[{}; 0] * {}", table.name, at(e, points), at(w, points)));
 }
 
+// The largest, the largest of what is left, …: a chain that reads as a top-k.
+void Generator::largest_in_turn() {
+  Dims all = some_dims(1, 3);
+  const int x = all.back();
+  all.pop_back();
+  Dims scope = all;
+  scope.push_back(x);
+  const bool largest = choice_.chance(70);
+  const std::string base = at(input("f32", scope), scope), worst = largest ? "-inf" : "inf";
+  std::string taken;
+  for (int k = choice_.between(2, 4); k > 0; --k) {
+    std::string term = base, condition;
+    if (!taken.empty() && choice_.chance(50)) condition = fmt::format(" | not ({})", taken);
+    if (!taken.empty() && condition.empty())
+      term = fmt::format("select({}, {}, {})", taken, worst, base);
+    TensorInfo a{fresh(), all};
+    a.kind = Kind::integer;
+    a.exact = true;
+    define(a, fmt::format("{}[{}{}]({})", largest ? "argmax" : "argmin", name(x), condition, term));
+    taken += fmt::format("{}{} == {}", taken.empty() ? "" : " or ", name(x), at(a, all));
+  }
+}
+
 // Reductions over segments of a sorted tensor.
 void Generator::segments() {
   const Dims all = some_dims(2, 3);

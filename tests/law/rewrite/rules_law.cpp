@@ -392,6 +392,36 @@ TEST(rewrite, welford_survives_an_offset) {
   EXPECT_LE(r.error, 1e-10);
 }
 
+// Values with ties, NaN and infinities: the chain reads as the top-k it becomes.
+RC_GTEST_PROP(rewrite, chains_of_arg_maxima_are_one_topk, ()) {
+  const int i = between(1, 4), j = between(2, 4), e = between(2, 3), k = between(2, 4);
+  const std::string op = one_of({"argmax", "argmin"}), worst = op == "argmax" ? "-inf" : "inf";
+  const bool two = *rc::gen::arbitrary<bool>(), masked = *rc::gen::arbitrary<bool>();
+  const std::string over = two ? "j, e" : "j", place = two ? fmt::format("{} * j + e", e) : "j";
+  const std::string base = two ? "x[i, j, e]" : "x[i, j, 0]";
+  const std::string mask = masked ? " | j <= i" : "";
+  std::string text = dims(i, j, e) + "input x[i, j, e] : f32\n", condition, outputs;
+  std::string left = base;
+  for (int n = 1; n <= std::min(k, two ? j * e : j); ++n) {
+    const std::string way = n == 1 ? "0" : one_of({"0", "1", "2"});
+    std::string fold = fmt::format("{}[{}{}]({})", op, over, mask, left);
+    if (n > 1 && way == "0")
+      fold = fmt::format("{}[{}{}](select({}, {}, {}))", op, over, mask, condition, worst, base);
+    if (n > 1 && way == "1")
+      fold = fmt::format("{}[{}{} not ({})]({})", op, over, masked ? mask + " and" : " |",
+                         condition, base);
+    text += fmt::format("(v{0}[i], a{0}[i]) = {1}\n", n, fold);
+    const std::string taken = fmt::format("{} == a{}[i]", place, n);
+    condition += (condition.empty() ? "" : " or ") + taken;
+    left = fmt::format("select({}, {}, {})", taken, worst, left);
+    outputs += fmt::format("{}v{}, a{}", n == 1 ? "" : ", ", n, n);
+  }
+  const double some[] = {1, 1, 2, -3, INFINITY, -INFINITY, NAN, 0.5};
+  std::vector<double> x;
+  for (int n = 0; n < i * j * e; ++n) x.push_back(some[between(0, 7)]);
+  expect(run_both(text + "output " + outputs + "\n", 18, {{"x", x}}), "topk", 0);
+}
+
 RC_GTEST_PROP(rewrite, siblings_merge, ()) {
   const int i = between(1, 5), j = between(0, 5);
   const std::string second =

@@ -204,6 +204,27 @@ TEST(Topk, OverNothingAndUnderConditions) {
   expect_values(runs, "e", {-1, -1, 0, -1, 1, 0, 2, 1}, 0);
 }
 
+// NaN last, distinct places in a row of -inf, and (-inf, -1) past the end: top-k's rule.
+TEST(Topk, AChainOfArgMaximaReadsAsOne) {
+  Case c(
+      "dim t = 4, x = 3\ninput s[t, x] : f32\n"
+      "(v1[t], a1[t]) = argmax[x](s[t, x])\n"
+      "(v2[t], a2[t]) = argmax[x](select(x == a1[t], -inf, s[t, x]))\n"
+      "(v3[t], a3[t]) = argmax[x | x != a1[t] and x != a2[t]](s[t, x])\n"
+      "left[t, x] = select(x == a1[t] or x == a2[t] or x == a3[t], -inf, s[t, x])\n"
+      "(v4[t], a4[t]) = argmax[x](left[t, x])\n"
+      "output v1, a1, v2, a2, v3, a3, v4, a4\n");
+  c.set("s", {1, nan_value, 2, -inf, -inf, -inf, 5, 5, 7, nan_value, nan_value, -1});
+  const auto runs = c.run();
+  expect_values(runs, "a1", {2, 0, 2, 2}, 0);
+  expect_values(runs, "a2", {0, 1, 0, 0}, 0);
+  expect_values(runs, "a3", {1, 2, 1, 1}, 0);
+  expect_values(runs, "a4", {-1, -1, -1, -1}, 0);
+  expect_values(runs, "v1", {2, -inf, 7, -1}, 0);
+  expect_values(runs, "v2", {1, -inf, 5, -inf}, 0);
+  expect_values(runs, "v4", {-inf, -inf, -inf, -inf}, 0);
+}
+
 TEST(Topk, OverTwoIndicesCountsRowMajor) {
   Case c(
       "dim i = 2, j = 3, n = 3\ninput s[i, j] : f32\n"
