@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "ir/print.h"
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang::cli {
 

@@ -147,7 +147,7 @@ Outcome<void> dump_stages(Session& s, const Derivation& d, const Variant& v) {
   }
   if (auto ok = write("derived.tang", print(d.derived)); !ok) return ok;
   if (auto ok = write("read.tang", print(v.graph)); !ok) return ok;
-  if (auto ok = write("schedule.json", schedule_text(v.graph, v.schedule)); !ok) return ok;
+  if (auto ok = write("schedule.json", s.schedule_of(v)); !ok) return ok;
   if (auto ok = write("program.loop", loop::print(v.program())); !ok) return ok;
   if (auto ok = write("program.c", c_source(v.program())); !ok) return ok;
   return write("manifest.json", manifest(v.program(), "program.c").dump(2) + "\n");

@@ -48,22 +48,63 @@ Result<void> pin(const std::string& path, const Graph& g, KernelPlan& plan, cons
   return {};
 }
 
-}  // namespace
-
-std::string schedule_text(const Graph& g, const Schedule& s) {
-  json kernels = json::object();
-  for (const KernelPlan& k : s.kernels) kernels[k.name] = to_json(g, k);
-  return json_text({{"schema", 1}, {"kernels", kernels}});
-}
-
-Result<void> pin_schedule(const std::string& path, const Graph& g, Schedule& s) {
+Result<json> read_schedule(const std::string& path) {
   const auto text = read_file(path, 1 << 24);
   if (!text) return tl::unexpected(text.error());
-  const auto value = parse_json(*text, path, "E0805");
+  auto value = parse_json(*text, path, "E0805");
   if (!value) return tl::unexpected(value.error());
   if (!value->is_object() || !value->contains("kernels") || !(*value)["kernels"].is_object())
     return error("E0805", fmt::format("{}: this is no schedule: it has no object `kernels`", path),
                  "--schedule-out writes one");
+  if (value->contains("splits") && !(*value)["splits"].is_object())
+    return error("E0805", fmt::format("{}: `splits` is no object", path),
+                 "it maps definitions to {\"dim\":…,\"parts\":…}");
+  return std::move(*value);
+}
+
+}  // namespace
+
+std::string schedule_text(const Graph& g, const Schedule& s, const std::vector<Split>& splits) {
+  json kernels = json::object(), divided = json::object();
+  for (const KernelPlan& k : s.kernels) kernels[k.name] = to_json(g, k);
+  for (const Split& x : splits)
+    divided[x.definition] = {{"dim", x.dim}, {"parts", x.parts}, {"strided", x.strided}};
+  json all = {{"schema", 1}, {"kernels", kernels}};
+  if (!splits.empty()) all["splits"] = divided;
+  return json_text(all);
+}
+
+Result<std::vector<Split>> read_splits(const std::string& path) {
+  const auto value = read_schedule(path);
+  if (!value) return tl::unexpected(value.error());
+  std::vector<Split> splits;
+  if (!value->contains("splits")) return splits;
+  for (const auto& [name, fields] : (*value)["splits"].items()) {
+    Split split;
+    split.definition = name;
+    const auto wrong = [&](const std::string& what) {
+      return error("E0805", fmt::format("{}: split of `{}`: {}", path, name, what),
+                   "its fields are `dim` (a name), `parts` (1 or more) and `strided` (a bool)");
+    };
+    if (!fields.is_object()) return wrong("this is no object");
+    for (const auto& [field, given] : fields.items()) {
+      if (field == "dim" && given.is_string())
+        split.dim = given.get<std::string>();
+      else if (field == "parts" && given.is_number_integer())
+        split.parts = given.get<int64_t>();
+      else if (field == "strided" && given.is_boolean())
+        split.strided = given.get<bool>();
+      else
+        return wrong(fmt::format("`{}` is {}", field, given.dump()));
+    }
+    splits.push_back(std::move(split));
+  }
+  return splits;
+}
+
+Result<void> pin_schedule(const std::string& path, const Graph& g, Schedule& s) {
+  const auto value = read_schedule(path);
+  if (!value) return tl::unexpected(value.error());
   for (const auto& [name, fields] : (*value)["kernels"].items()) {
     KernelPlan* plan = nullptr;
     for (KernelPlan& k : s.kernels)

@@ -205,6 +205,13 @@ Outcome<Derivation> Session::derive_program() {
     partial.stop_after = std::max(0, count);
     return derive(naive, partial);
   };
+  if (!options.schedule_in.empty()) {
+    auto splits = read_splits(options.schedule_in);
+    if (!splits) return fail(splits.error());
+    splits_ = std::move(*splits);
+  }
+  for (const Split& s : splits_)
+    if (auto ok = split_fold(d, s); !ok) return fail(ok.error());
   for (const Rule& r : rules()) {
     const std::string rule(r.name);
     if (std::find(options.dump_after.begin(), options.dump_after.end(), rule) !=
@@ -232,14 +239,18 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
     };
   auto v = make_variant(g, o, adjust);
   if (!v) return fail(v.error());
-  if (passed("schedule", [&] { return schedule_text(v->graph, v->schedule); })) return stop();
+  if (passed("schedule", [&] { return schedule_of(*v); })) return stop();
   if (passed("lower", [&] { return loop::print(v->program()); })) return stop();
   if (logs("sources")) log("sources", c_source(v->program()));
   if (!as_written && !options.schedule_out.empty())
-    if (auto written = write_file(options.schedule_out, schedule_text(v->graph, v->schedule));
+    if (auto written = write_file(options.schedule_out, schedule_of(*v));
         !written)
       return fail(written.error());
   return std::move(*v);
+}
+
+std::string Session::schedule_of(const Variant& v) const {
+  return schedule_text(v.graph, v.schedule, splits_);
 }
 
 CompileOptions Session::compile_options() const {

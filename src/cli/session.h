@@ -12,7 +12,7 @@
 #include "eval/oracle.h"
 #include "front/source.h"
 #include "ir/bind.h"
-#include "rewrite/pipeline.h"
+#include "rewrite/split.h"
 #include "run/c_device.h"
 #include "verify/variant.h"
 
@@ -60,6 +60,9 @@ class Session {
   // The derived (or naive) program planned and lowered, with --schedule obeyed for the derived.
   Outcome<Variant> lower_program(const Graph& g, bool as_written);
 
+  // What --schedule-out writes.
+  std::string schedule_of(const Variant& v) const;
+
   // The devices asked for. `list` allows several and `all`.
   Outcome<std::vector<std::string>> devices(bool list) const;
   Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
@@ -83,6 +86,7 @@ class Session {
   std::vector<std::pair<TensorId, std::string>> raw_;  // inputs from raw files, read after binding
   std::vector<std::pair<std::string, double>> times_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  std::vector<Split> splits_;  // that --schedule asks for
   CDevice device_;
 };
 

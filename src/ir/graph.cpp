@@ -256,6 +256,10 @@ bool Graph::is_output(TensorId t) const {
                      [t](const Output& o) { return o.tensor == t; });
 }
 
+bool contains(const std::vector<DimId>& dims, DimId d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
 void for_each_expr(const Node& n, const std::function<void(ExprId)>& fn) {
   for (const Fold& f : n.folds)
     for (ExprId e : f.args) fn(e);

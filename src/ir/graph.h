@@ -267,6 +267,8 @@ class Graph {
   std::map<Leaf, LeafId> leaf_index_;
 };
 
+bool contains(const std::vector<DimId>& dims, DimId d);
+
 // Expressions of a node: lift arguments, data guards, scan initials (all over points and reduce)
 // and target values. `fn` may replace each; forms of guards are not expressions.
 void for_each_expr(const Node& n, const std::function<void(ExprId)>& fn);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "loop/lower_kernel.h"
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang {
 

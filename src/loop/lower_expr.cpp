@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/guards.h"
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang::loop {
 

@@ -132,10 +132,6 @@ bool is_identity_read(const Leaf& leaf, const std::vector<DimId>& points) {
   return true;
 }
 
-bool contains(const std::vector<DimId>& dims, DimId d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
-
 bool in_order(const std::vector<DimId>& some, const std::vector<DimId>& all) {
   auto next = all.begin();
   for (DimId d : some) {

@@ -32,7 +32,6 @@ std::vector<TensorId> tensors_in(const Graph& g, ExprId e);
 // The read is T[p...] with exactly the coordinates `points`, unguarded.
 bool is_identity_read(const Leaf& leaf, const std::vector<DimId>& points);
 
-bool contains(const std::vector<DimId>& dims, DimId d);
 // True if `some` are members of `all`, in the same order: what a target's points are of its node's.
 bool in_order(const std::vector<DimId>& some, const std::vector<DimId>& all);
 std::string join_names(const Graph& g, const std::vector<NodeId>& nodes);

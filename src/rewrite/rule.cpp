@@ -36,6 +36,8 @@ constexpr Rule table[] = {
      "folds over one index set become one fold of a product", merge_siblings},
     {"epilogue", "epilogue", "tests/law/rewrite", true,
      "a map over a fold's points becomes the fold's epilogue", fuse_epilogue},
+    {"split", "fold_split, fold_perm", "tests/law/rewrite", false,
+     "a fold's parts are folded first and their states stored, where a schedule asks", nullptr},
 };
 
 }  // namespace

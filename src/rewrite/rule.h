@@ -64,7 +64,7 @@ struct Rule {
   std::string_view test;  // where the law is tested
   bool exact;             // may fire under --math ieee
   std::string_view summary;
-  bool (*apply)(Rewriting& rw);
+  bool (*apply)(Rewriting& rw);  // null: at a schedule's word (rewrite/split.h)
   bool (*late)(Rewriting& rw) = nullptr;
 };
 

@@ -5,7 +5,7 @@
 
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang {
 

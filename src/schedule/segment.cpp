@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang {
 

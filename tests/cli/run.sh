@@ -92,6 +92,15 @@ printf '{"schema":1,"kernels":{"h":{"lanes":8}}}' >"$work/t.json"
 expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commutative"
 printf '{"schema":1,"kernels":{"s":{"lanes":8}}}' >"$work/t.json"
 expect 0 check "$work/affine.tang" --schedule "$work/t.json"
+# Stored partials: kept in the schedule that is written, refused with the law.
+printf '{"kernels":{},"splits":{"s":{"dim":"t","parts":5}}}' >"$work/t.json"
+expect 0 check "$work/affine.tang" --schedule "$work/t.json"
+expect 0 derive "$work/affine.tang" --schedule "$work/t.json" --schedule-out "$work/s.json"; out "fold_split"; out "s_part"
+expect 0 check "$work/affine.tang" --schedule "$work/s.json"
+printf '{"kernels":{},"splits":{"h":{"dim":"t","parts":8,"strided":true}}}' >"$work/t.json"
+expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commute"
+printf '{"kernels":{},"splits":{"h":{"dim":"t","parts":"8"}}}' >"$work/t.json"
+expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "parts"
 # V25: one compilation serves all sizes.
 printf 'param n\ndim i = n, j = 8\ninput x[i, j] : f32\ny[j, i] = x[i, j] * 2\ns[i] = sum[j](x[i, j])\noutput y, s\n' >"$work/sym.tang"
 for n in 1 2 3 17 64 2; do TANG_CACHE_DIR=$work/one expect 0 check "$work/sym.tang" -D n=$n; done

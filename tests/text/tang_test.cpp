@@ -123,7 +123,8 @@ class TextTest {
     const std::string kept = filter(" | grep "), field = filter(" | field ");
     std::vector<std::string> args = words(command);
     for (std::string& a : args)
-      if (a == "%s") a = file_.filename().string();
+      if (const size_t at = a.find("%s"); at != std::string::npos)
+        a.replace(at, 2, file_.filename().string());
     Outcome o = run(program_, args, temp_);
     if (!field.empty() && o.status == 0) {
       const auto object = nlohmann::json::parse(o.out, nullptr, false);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -14,10 +15,12 @@
 #include "ir/print.h"
 #include "ir/reading.h"
 #include "ir/verify.h"
-#include "rewrite/pipeline.h"
+#include "rewrite/split.h"
 
 namespace tang {
 namespace {
+
+using testing::HasSubstr;
 
 struct Outcome {
   double error = 0;  // the worst output, naive against derived
@@ -390,6 +393,73 @@ TEST(rewrite, welford_survives_an_offset) {
       "dim i = 1, j = 16\ninput x[i, j] : f32\ny[i] = var[j](x[i, j])\noutput y\n", 1, {{"x", x}});
   EXPECT_NEAR(r.derived_outputs.at("y").at(0).r, 64 * 21.25, 1e-6);
   EXPECT_LE(r.error, 1e-10);
+}
+
+// Any monoid, parts of any number, even or not; every second term only where it commutes.
+RC_GTEST_PROP(rewrite, folds_split_into_parts, ()) {
+  const int i = between(1, 3), j = between(0, 9), e = between(1, 3);
+  const std::string fold = one_of({
+      "sum[%](x[i, j])",
+      "max[%](x[i, j])",
+      "any[%](x[i, j] < -1)",
+      "argmin[%](x[i, j] * w[e])",
+      "argmax[%](x[i, j])",
+      "logsumexp[%](x[i, j] + w[e])",
+      "moments[%](x[i, j]).m2",
+      "online[%](x[i, j], w[e])",
+      "online[%](x[i, j], w[e]).o",
+      "affine[%](x[i, j], w[e])",
+      "longest[%](0 < x[i, j])",
+  });
+  const bool ordered = fold.rfind("affine", 0) == 0 || fold.rfind("longest", 0) == 0;
+  std::string body = fold;
+  const std::string binder = one_of({"j", "j, e", ordered ? "j, e" : "e, j", "j | j <= i"});
+  if (binder.find('e') == std::string::npos && body.find("[e]") != std::string::npos)
+    body.replace(body.find("[e]"), 3, "[0]");
+  body.replace(body.find('%'), 1, binder);
+  const std::string text =
+      dims(i, j, e) +
+      "monoid longest(all, best, head, tail, n)\n  identity (true, 0, 0, 0, 0)\n"
+      "  lift(x) = (x, select(x, 1, 0), select(x, 1, 0), select(x, 1, 0), 1)\n"
+      "  combine(a, b) = (a.all and b.all, max(max(a.best, b.best), a.tail + b.head),\n"
+      "    select(a.all, a.n + b.head, a.head), select(b.all, b.n + a.tail, b.tail), a.n + b.n)\n"
+      "input x[i, j], w[e] : f32\ny[i] = " +
+      body + (body.rfind("longest", 0) == 0 ? ".best" : "") + "\noutput y\n";
+  const auto g = parse(text);
+  if (!g) RC_FAIL(g.error()[0].message + text);
+  Derivation d = derive(*g);
+  const Split split{"y", "j", between(1, 5), !ordered && *rc::gen::arbitrary<bool>()};
+  const auto done = split_fold(d, split);
+  if (!done) RC_FAIL(done.error().message + text);
+  RC_LOG() << print(d.derived);
+  for (const Diagnostic& fault : verify(d.derived)) RC_FAIL(fault.message);
+  const auto again = parse(print(d.derived));
+  if (!again) RC_FAIL(again.error()[0].message);
+  RC_ASSERT(print(*again) == print(d.derived));
+  const bool logged = !d.log.empty() && d.log.back().rule == "split";
+  RC_ASSERT(logged == (split.parts > 1));
+  const auto inputs = inputs_of(*g, 23, {});
+  const auto want = outputs_of(*g, inputs), got = outputs_of(d.derived, inputs);
+  RC_ASSERT(compare(want.at("y"), got.at("y")).error <= 1e-12);
+}
+
+TEST(rewrite, what_a_split_would_break_is_refused) {
+  const auto refusal = [](const std::string& definition, const Split& split) {
+    const auto g = parse("param n\ndim t = n, j = 12, e = 3\ninput x[t, j, e] : f32\n" + definition +
+                         "\noutput y\n");
+    Derivation d = derive(g.value());
+    const auto done = split_fold(d, split);
+    return done ? std::string("none") : done.error().message;
+  };
+  const std::string affine = "y[t] = affine[j, e](x[t, j, e], 1)";
+  EXPECT_EQ(refusal(affine, {"y", "j", 5}), "none");
+  EXPECT_THAT(refusal(affine, {"y", "j", 4, true}), HasSubstr("law fold_perm"));
+  EXPECT_THAT(refusal(affine, {"y", "e", 3}), HasSubstr("law fold_split"));
+  EXPECT_THAT(refusal(affine, {"y", "t", 3}), HasSubstr("does not reduce over that"));
+  EXPECT_THAT(refusal(affine, {"x", "j", 3}), HasSubstr("no fold of that name"));
+  EXPECT_THAT(refusal(affine, {"y", "j", 0}), HasSubstr("0 parts"));
+  EXPECT_THAT(refusal("y = sum[t](x[t, 0, 0])", {"y", "t", 2}), HasSubstr("a multiple of 2"));
+  EXPECT_THAT(refusal("y[t] = cumsum[t](x[t, 0, 0])", {"y", "t", 2}), HasSubstr("a scan"));
 }
 
 // Values with ties, NaN and infinities: the chain reads as the top-k it becomes.

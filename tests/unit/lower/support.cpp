@@ -10,7 +10,7 @@
 
 #include "loop/text.h"
 #include "run/c_device.h"
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 namespace tang::test {
 

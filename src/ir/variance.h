@@ -8,7 +8,6 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "rewrite/edit.h"  // contains
 
 namespace tang {
 

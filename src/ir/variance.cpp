@@ -1,4 +1,4 @@
-#include "schedule/variance.h"
+#include "ir/variance.h"
 
 #include <algorithm>
 #include <set>
