@@ -243,8 +243,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   if (passed("lower", [&] { return loop::print(v->program()); })) return stop();
   if (logs("sources")) log("sources", c_source(v->program()));
   if (!as_written && !options.schedule_out.empty())
-    if (auto written = write_file(options.schedule_out, schedule_of(*v));
-        !written)
+    if (auto written = write_file(options.schedule_out, schedule_of(*v)); !written)
       return fail(written.error());
   return std::move(*v);
 }

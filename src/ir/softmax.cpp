@@ -20,23 +20,29 @@ bool is_state(const Graph& g, ExprId e, uint32_t number) {
 }
 
 // The coordinates of `max` as the reader's: points become `at`, J becomes `over`.
-DimMap to_reader(const MaxFold& max, const std::vector<Form>& at, const std::vector<DimId>& over) {
+DimMap to_reader(const MaxFold& max, const std::vector<Form>& at, const std::vector<Form>& over) {
   return [&](DimId d) -> std::optional<Form> {
     for (size_t k = 0; k < max.over.size(); ++k)
-      if (max.over[k] == d) return Form::coordinate(over[k]);
+      if (max.over[k] == d) return over[k];
     for (size_t k = 0; k < max.points.size(); ++k)
       if (max.points[k] == d) return at[k];
     return std::nullopt;
   };
 }
 
+std::vector<Form> coordinates(const std::vector<DimId>& dims) {
+  std::vector<Form> forms;
+  for (DimId d : dims) forms.push_back(Form::coordinate(d));
+  return forms;
+}
+
 ExprId score_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
-                const std::vector<DimId>& over) {
+                const std::vector<Form>& over) {
   return expand_maps(g, substitute_dims(g, max.score, to_reader(max, at, over)));
 }
 
 std::vector<Guard> guards_at(Graph& g, const MaxFold& max, const std::vector<Form>& at,
-                             const std::vector<DimId>& over) {
+                             const std::vector<Form>& over) {
   std::vector<Guard> result;
   for (const Guard& guard : max.guards) {
     result.push_back(substitute_dims(g, guard, to_reader(max, at, over)));
@@ -126,8 +132,8 @@ namespace {
 void add_maxima(Graph& g, NodeId id, const Node& n, std::vector<MaxFold>& result) {
   uint32_t state = 0;
   for (const Fold& f : n.folds) {
-    const bool is_max = f.args.size() == 1 && g.pool[f.args[0]].kind == Kind::real &&
-                        facts(g, f.monoid).max;
+    const bool is_max =
+        f.args.size() == 1 && g.pool[f.args[0]].kind == Kind::real && facts(g, f.monoid).max;
     for (const Target& t : n.targets)
       if (is_max && is_state(g, t.value, state))
         result.push_back({id, t.tensor, t.points, n.reduce, f.args[0], n.guards});
@@ -189,11 +195,12 @@ std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<Max
       const double scale = -term.coeff;
       const CanonSum rest = Canon::added(theta, {{term.factors, scale}});
       for (const auto& over : pairings(g, max, leaf.forms, candidates)) {
-        const ExprId score = score_at(g, max, leaf.forms, over);
+        const std::vector<Form> there_over = coordinates(over);
+        const ExprId score = score_at(g, max, leaf.forms, there_over);
         const CanonSum wanted = Canon::scaled(canon.sum(score), scale);
         if (almost_equal(rest, wanted)) return Weight{scale, max, atom, leaf.forms, over};
         if (!within_guards || max.guards.empty()) continue;
-        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, over));
+        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, there_over));
         if (almost_equal(Canon::added(canon.sum(there), {{term.factors, scale}}), wanted))
           return Weight{scale, max, atom, leaf.forms, over};
       }
@@ -245,13 +252,54 @@ std::optional<Weight> match_tempered(Graph& g, Canon& canon, const std::vector<M
               return std::find(fixed.begin(), fixed.end(), d) != fixed.end();
             }))
           continue;
-        const auto wanted = canon.multiplied(*h, canon.sum(score_at(g, max, leaf.forms, over)));
+        const auto wanted = canon.multiplied(*h, canon.sum(score_at(g, max, leaf.forms, coordinates(over))));
         if (!shift || !wanted) continue;
-        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, over));
+        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, coordinates(over)));
         if (almost_equal(Canon::added(theta, *shift), *wanted) ||
             almost_equal(Canon::added(canon.sum(there), *shift), *wanted))
           return Weight{1, max, atom, leaf.forms, over};
       }
+    }
+  }
+  return std::nullopt;
+}
+
+// What J is where `there` reads, if that is the read `here` of the max's score elsewhere in the row.
+std::optional<std::vector<Form>> unified(const MaxFold& max, const Leaf& here, const Leaf& there) {
+  if (here.what != Leaf::What::read || there.what != here.what || there.tensor != here.tensor)
+    return std::nullopt;
+  std::vector<Form> over;
+  for (DimId d : max.over) {
+    const auto axis = std::find(here.forms.begin(), here.forms.end(), Form::coordinate(d));
+    if (axis == here.forms.end()) return std::nullopt;
+    over.push_back(there.forms[static_cast<size_t>(axis - here.forms.begin())]);
+  }
+  return over;
+}
+
+// The weight exp(κ·(x - M)) read at one place of its row, or in an order of its own: J stands
+// nowhere for a coordinate that runs over the row.
+std::optional<Weight> match_elsewhere(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
+                                      ExprId exponent) {
+  const CanonSum theta = canon.sum(exponent);
+  const std::vector<LeafId> reads = leaves_of(g, exponent);
+  for (const CanonTerm& term : theta) {
+    if (!(term.coeff < 0) || term.factors.size() != 1 || term.factors[0].second != 1) continue;
+    const ExprId atom = term.factors[0].first;
+    if (g.pool[atom].op != Op::var) continue;
+    const Leaf leaf = g.leaf_of(atom);
+    for (const MaxFold& max : maxima) {
+      if (leaf.what != Leaf::What::read || leaf.guarded || max.tensor != leaf.tensor) continue;
+      const ExprId own = expand_maps(g, max.score);
+      for (LeafId here : leaves_of(g, own))
+        for (LeafId there : reads) {
+          const auto over = unified(max, g.leaf(here), g.leaf(there));
+          if (!over) continue;
+          const CanonSum score = canon.sum(score_at(g, max, leaf.forms, *over));
+          const CanonSum rest = Canon::added(theta, {{term.factors, -term.coeff}});
+          if (almost_equal(rest, Canon::scaled(score, -term.coeff)))
+            return Weight{-term.coeff, max, atom, leaf.forms, {}};
+        }
     }
   }
   return std::nullopt;
@@ -331,6 +379,7 @@ class Reader {
     return g.pool[g.pool[written].op == Op::exp ? written : factor].args[0];
   }
 
+  // Over coordinates of the reader.
   std::optional<Weight> weight(ExprId exponent, const std::vector<DimId>& candidates) {
     auto w = match_weight(g, canon_, maxima_, exponent, candidates, nullptr, true);
     return w ? w : match_tempered(g, canon_, maxima_, exponent, candidates);
@@ -364,7 +413,8 @@ class Reader {
     return rewrite_expr(g, e, [&](ExprId old, const ExprNode& now) -> std::optional<ExprId> {
       if (now.op != Op::exp) return std::nullopt;
       const ExprId exponent = g.pool[old].args[0], theta = expand_maps(g, exponent);
-      const auto w = weight(theta, coordinates_);
+      auto w = weight(theta, coordinates_);
+      if (!w) w = match_elsewhere(g, canon_, maxima_, theta);
       if (!w) return std::nullopt;
       return safe_exponential(exponent, theta, w->max_read);
     });

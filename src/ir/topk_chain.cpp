@@ -63,8 +63,7 @@ class ChainFinder {
       if (e.op != Op::select) break;
       const bool keeps_first = g.pool.is_number(e.args[2], worst);
       if (!keeps_first && !g.pool.is_number(e.args[1], worst)) break;
-      const ExprId kept =
-          keeps_first ? e.args[0] : g.make(Op::logical_not, e.args[0]);
+      const ExprId kept = keeps_first ? e.args[0] : g.make(Op::logical_not, e.args[0]);
       const std::vector<Guard> guards = guards_from(g, kept);
       std::vector<Leaf> here;
       for (const Guard& guard : guards)
@@ -132,7 +131,8 @@ class ChainFinder {
     std::vector<Form> head_points;
     for (const Form& f : earlier.at) head_points.push_back(substitute_dims(g, f, there));
     if (m.at.empty()) m.head = earlier.head, m.at = head_points;
-    return m.head == earlier.head && m.at == head_points && guards == m.guards && almost_equal(canon_.sum(argument), canon_.sum(m.argument));
+    return m.head == earlier.head && m.at == head_points && guards == m.guards &&
+           almost_equal(canon_.sum(argument), canon_.sum(m.argument));
   }
 
   Graph& g;

@@ -13,10 +13,10 @@
 namespace tang {
 
 struct ChainMember {
-  NodeId node = NodeId::none;  // one argmax or argmin fold
-  NodeId head = NodeId::none;  // the member nothing is left out of
-  size_t rank = 0;             // how many earlier members it leaves out: all of lower rank
-  bool smallest = false;       // argmin, with +inf for what is left out
+  NodeId node = NodeId::none;      // one argmax or argmin fold
+  NodeId head = NodeId::none;      // the member nothing is left out of
+  size_t rank = 0;                 // how many earlier members it leaves out: all of lower rank
+  bool smallest = false;           // argmin, with +inf for what is left out
   ExprId argument = ExprId::none;  // what is compared, nothing left out
   std::vector<Guard> guards;       // of the node, likewise
   std::vector<Form> at;            // the head's points in this node's coordinates

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "loop/lower_kernel.h"
 #include "ir/variance.h"
+#include "loop/lower_kernel.h"
 
 namespace tang {
 

@@ -270,7 +270,10 @@ int64_t KernelLowering::elements(const Slot& s) const {
 
 void KernelLowering::fold(FoldNest& f) {
   x.open();  // what is computed from states is not kept beyond the fold
-  std::vector<Placed> placed = place(f.guards, f.reduce);
+  // The vector's loop is inside all others, and its guards are bounds of it (schedule/plan.cpp).
+  std::vector<DimId> nest = f.reduce;
+  if (plan_.vector && &f == &fold_) nest.push_back(*plan_.vector);
+  std::vector<Placed> placed = place(f.guards, nest);
   int opened = open_conditions(placed, -1, f.level);
   x.prepare(f.steps, f.level);
   const size_t loops = f.reduce.size();
@@ -280,7 +283,7 @@ void KernelLowering::fold(FoldNest& f) {
       lane_loops(f, k, placed, level);
       break;
     }
-    const Bounds at = bounds(placed, f.reduce, k, level - 1);
+    const Bounds at = bounds(placed, nest, k, level - 1);
     Value var;
     open_for(g[f.reduce[k]].name, at.lo, at.hi, {}, &var);
     ++opened;
@@ -289,6 +292,7 @@ void KernelLowering::fold(FoldNest& f) {
     opened += open_conditions(placed, static_cast<int>(k), level);
     x.prepare(f.steps, level);
   }
+  if (nest.size() > loops) bound_vector(f, placed, nest);
   if (f.scan && f.scan->exclusive) store_targets();
   if (loops == 0 || f.lanes == 0) body(f);
   if (f.scan && !f.scan->exclusive) store_targets();
@@ -351,7 +355,8 @@ void KernelLowering::steps(FoldNest& f, bool unchanged) {
     std::vector<ExprId> roots;
     for (size_t k : parts) roots.push_back(all[k]);
     Region r = x.region(roots, bottom, bottom + 1);
-    inner_loops(inner, bottom + 1, r, [&] { update(f, r, parts, all); });
+    inner_loops(
+        inner, bottom + 1, r, [&] { update(f, r, parts, all); }, f.vector_range);
   }
 }
 

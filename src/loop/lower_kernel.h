@@ -30,6 +30,7 @@ struct FoldNest {
   const Scan* scan = nullptr;           // its only loop is along a point, storing at each step
   ExprId unchanged = ExprId::none;      // when it holds, the steps are `unchanged_steps`
   std::vector<ExprId> unchanged_steps;  // one a part; see lower_cases.cpp
+  std::optional<std::pair<Value, Value>> vector_range;  // in its block, where guards mention it
 };
 
 class KernelLowering {
@@ -90,8 +91,11 @@ class KernelLowering {
   bool narrow_to_segment(const Guard& guard, DimId d, int level, Bounds& bounds);
   Value first_at_least(const Segment& s, DimId d, Value wanted, int level);
   int open_conditions(const std::vector<Placed>& placed, int position, int level);
+  void bound_vector(FoldNest& f, std::vector<Placed>& placed, const std::vector<DimId>& loops);
+  // `range` is that of the vector point within its block; all of it if there is none.
   void inner_loops(const std::vector<DimId>& inner, int level, Region& r,
-                   const std::function<void()>& inside);
+                   const std::function<void()>& inside,
+                   const std::optional<std::pair<Value, Value>>& range = {});
 
   // Kernels.
   void outer_loops(const std::function<void()>& inside);

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ir/guards.h"
-#include "loop/lower_kernel.h"
 #include "ir/variance.h"
+#include "loop/lower_kernel.h"
 
 namespace tang::loop {
 
@@ -95,16 +95,30 @@ int KernelLowering::open_conditions(const std::vector<Placed>& placed, int posit
   return opened;
 }
 
+// The part of the vector's block where the guards that mention it hold: the interior of a mask, so
+// that its border costs nothing and its terms no test (algebra.md 5.13).
+void KernelLowering::bound_vector(FoldNest& f, std::vector<Placed>& placed,
+                                  const std::vector<DimId>& loops) {
+  const Bounds at =
+      bounds(placed, loops, loops.size() - 1, f.level + static_cast<int>(f.reduce.size()));
+  f.vector_range.reset();
+  if (at.plain) return;
+  const Value lo = b.op(Op::max, {b.sub(at.lo, *block_start_), b.integer(0)});
+  const Value hi = b.op(Op::min, {b.sub(at.hi, *block_start_), *block_size_});
+  f.vector_range = {b.let("first", lo), b.let("past", hi)};
+}
+
 void KernelLowering::inner_loops(const std::vector<DimId>& inner, int level, Region& r,
-                                 const std::function<void()>& inside) {
+                                 const std::function<void()>& inside,
+                                 const std::optional<std::pair<Value, Value>>& range) {
   x.prepare(r, level);
   for (size_t k = 0; k < inner.size(); ++k) {
     const DimId d = inner[k];
     const bool blocked = plan_.vector == d;
     const Value size = blocked ? *block_size_ : b.poly(g.extent(d));
     Value var;
-    open_for(g[d].name, b.integer(0), size,
-             {.hint = k + 1 == inner.size() ? Hint::vector : Hint::none}, &var);
+    const auto [lo, hi] = blocked && range ? *range : std::pair(b.integer(0), size);
+    open_for(g[d].name, lo, hi, {.hint = k + 1 == inner.size() ? Hint::vector : Hint::none}, &var);
     x.inner_index[d] = {var, size};
     x.value_of[d] = blocked ? b.add(*block_start_, var) : var;
     x.prepare(r, level + 1 + static_cast<int>(k));

@@ -40,7 +40,7 @@ class KernelVerifier {
 
  private:
   struct Body {
-    bool guards = false;  // what stands in it may never run
+    bool guards = false;          // what stands in it may never run
     std::vector<LocalId> locals;  // defined inside
   };
 

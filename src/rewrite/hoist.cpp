@@ -104,8 +104,7 @@ bool holds_weight(const Rewriting& rw, const std::vector<ExprId>& factors, ExprI
   };
   return std::any_of(factors.begin(), factors.end(), [&](ExprId e) {
     if (!is_exp(e)) return false;
-    const std::vector<LeafId> leaves =
-        leaves_of(g, expand_maps(g, g.pool[exponential(e)].args[0]));
+    const std::vector<LeafId> leaves = leaves_of(g, expand_maps(g, g.pool[exponential(e)].args[0]));
     return std::any_of(leaves.begin(), leaves.end(), is_max);
   });
 }

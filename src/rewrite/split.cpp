@@ -7,6 +7,7 @@
 #include "ir/guards.h"
 #include "ir/monoids.h"
 #include "ir/softmax.h"
+#include "ir/topk_chain.h"
 #include "ir/variance.h"
 #include "rewrite/edit.h"
 
@@ -93,6 +94,7 @@ class FoldSplit {
     if (auto ok = divide(); !ok) return ok;
     const auto before = rw.texts({node_});
     if (split_.parts > 1) {
+      g = softmax_reading(g);  // which a max is known for as long as it is one fold
       store_parts();
       fold_parts();
       rw.fired("split", split_.strided ? "fold_perm" : "fold_split",
@@ -121,6 +123,10 @@ class FoldSplit {
     if (n.scan) return refuse("it is a scan", "scans are not split");
     for (const Fold& f : n.folds)
       if (f.entry) return refuse("it is a top-k", "top-k is not split yet");
+    for (const ChainMember& m : topk_chains(g))
+      if (m.node == node_)
+        return refuse("it is one of a chain of arg-maxima, which reads as a top-k",
+                      "top-k is not split yet");
     const auto at = std::find_if(n.reduce.begin(), n.reduce.end(),
                                  [&](DimId d) { return g[d].name == split_.dim; });
     if (at == n.reduce.end()) {
@@ -149,7 +155,8 @@ class FoldSplit {
     return {};
   }
 
-  // The extent of a part, and whether the last ones are shorter.
+  // The extent of a part, and whether the last ones are shorter. A param keeps its letter: parts
+  // that take every P-th term then count to the whole extent, and the condition ends them.
   Result<void> divide() {
     const Poly extent = g.extent(dim_);
     const int64_t parts = split_.parts;
@@ -160,9 +167,15 @@ class FoldSplit {
     }
     Poly length;
     for (const Poly::Term& t : extent.terms()) {
-      if (t.coeff % parts != 0)
-        return refuse(fmt::format("its extent is not known to be a multiple of {}", parts),
-                      "bind its params with -D");
+      if (t.coeff % parts != 0) {
+        if (!split_.strided)
+          return refuse(fmt::format("its extent is not known to be a multiple of {}", parts),
+                        "take every part's terms with a stride (`strided`), or write the extent "
+                        "as a multiple");
+        length_ = extent;
+        uneven_ = true;
+        return {};
+      }
       Poly term(t.coeff / parts);
       for (ParamId id : t.params) term = term * Poly::param(id);
       length = length + term;
@@ -179,13 +192,16 @@ class FoldSplit {
     const DimId inside = g.add_dim(g.fresh_name(g[dim_].name + "_p"), length_);
     const Form p = Form::coordinate(parts_), k = Form::coordinate(inside);
     const Form term = split_.strided ? Poly(split_.parts) * k + p : length_ * p + k;
-    const DimMap there = [&](DimId d) {
-      return d == dim_ ? std::optional(term) : std::nullopt;
-    };
+    const DimMap there = [&](DimId d) { return d == dim_ ? std::optional(term) : std::nullopt; };
     Node n = whole;
     n.points.push_back(parts_);
     std::replace(n.reduce.begin(), n.reduce.end(), dim_, inside);
-    for (Guard& guard : n.guards) guard = substitute_dims(g, guard, there);
+    for (Guard& guard : n.guards) {
+      guard = substitute_dims(g, guard, there);
+      if (!uneven_) continue;
+      guard.form = indices_inside(guard.form);
+      if (guard.what == Guard::What::data) guard.condition = reads_inside(guard.condition);
+    }
     if (uneven_) {
       Guard within;
       within.form = Form(g.extent(dim_) - Poly(1)) - term;
@@ -212,6 +228,32 @@ class FoldSplit {
     part_ = g.add_node(std::move(n));
   }
 
+  // Conditions are tested beside each other, so what they read past the end of the last part gets a
+  // fill; the term does not count there.
+  ExprId reads_inside(ExprId e) {
+    return substitute_leaves(g, e, [&](LeafId l) -> std::optional<ExprId> {
+      Leaf leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read) return std::nullopt;
+      for (Form& f : leaf.forms) f = indices_inside(f);
+      return g.variable(inside(leaf));
+    });
+  }
+
+  Form indices_inside(const Form& form) {
+    Form result = form;
+    for (const Form::Gather& x : form.gathers)
+      result = result - x.coeff * Form::gathered(x.leaf) +
+               x.coeff * Form::gathered(g.intern(inside(g.leaf(x.leaf))));
+    return result;
+  }
+
+  Leaf inside(Leaf read) const {
+    if (read.guarded || inside_bounds(g, read.tensor, read.forms).empty()) return read;
+    read.guarded = true;
+    read.set_fill(Value::integer(0).to(g[read.tensor].kind));
+    return read;
+  }
+
   TensorId add_state(const std::string& name, Kind kind, const std::vector<DimId>& points,
                      const Location& where) {
     Tensor t;
@@ -229,7 +271,7 @@ class FoldSplit {
     Node n = g[node_];
     n.reduce = {parts_};
     n.guards.clear();
-    std::vector<ExprId> finals, sums;  // what the targets' states are now
+    std::vector<ExprId> finals;  // what the targets' states are now
     uint32_t next = 0;
     for (Fold& f : n.folds) {
       const Monoid old = g[f.monoid];
@@ -243,20 +285,13 @@ class FoldSplit {
       for (ExprId fin : old.fin)
         finals.push_back(substitute_leaves(
             g, fin, [&](LeafId l) { return std::optional(components[g.leaf(l).number]); }));
-      if (facts(g, f.monoid).online_softmax) sums.push_back(components[1]);
       f.monoid = of_states(g, f.monoid);
     }
-    // A masked row is read off the weights' sum, which the online fold's name no longer tells.
-    const auto is_sum = [&](ExprId e) {
-      return std::find(sums.begin(), sums.end(), e) != sums.end();
-    };
-    for (Target& t : n.targets) {
-      t.value = substitute_leaves(g, t.value, [&](LeafId l) -> std::optional<ExprId> {
+    for (Target& t : n.targets)
+      t.value = rw.simplify(substitute_leaves(g, t.value, [&](LeafId l) -> std::optional<ExprId> {
         if (g.leaf(l).what != Leaf::What::state) return std::nullopt;
         return finals[g.leaf(l).number];
-      });
-      t.value = rw.simplify(safe_quotients(g, t.value, is_sum));
-    }
+      }));
     g[node_] = std::move(n);
   }
 

@@ -40,9 +40,7 @@ class TopK {
   }
 
  private:
-  ExprId turned(ExprId e, const ChainMember& m) {
-    return m.smallest ? g.make(Op::neg, e) : e;
-  }
+  ExprId turned(ExprId e, const ChainMember& m) { return m.smallest ? g.make(Op::neg, e) : e; }
 
   // The top-k, with tensors of the values and of their places.
   void make_fold(const ChainMember& head, const Poly& count) {

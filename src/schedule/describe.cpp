@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "ir/variance.h"
 #include "schedule/schedule.h"
 #include "schedule/segment.h"
 
@@ -52,7 +53,12 @@ std::string describe(const Graph& g, const KernelPlan& plan) {
                     [&](const Guard& guard) { return segment_of(g, guard, d).has_value(); }))
       text += fmt::format(" · {} in its segment", g[d].name);
   if (!plan.inner.empty()) text += fmt::format(" · inside {}", names(g, plan.inner));
-  if (plan.vector) text += fmt::format(" · vector {} {}", g[*plan.vector].name, plan.block);
+  if (plan.vector) {
+    text += fmt::format(" · vector {} {}", g[*plan.vector].name, plan.block);
+    if (std::any_of(n.guards.begin(), n.guards.end(),
+                    [&](const Guard& guard) { return contains(dims_of(g, guard), *plan.vector); }))
+      text += " within its masks";
+  }
   if (plan.lanes > 0) text += fmt::format(" · {} lanes", plan.lanes);
   for (const InlinePlan& i : plan.inlined)
     text += fmt::format(" · {} recomputed", inlined_name(g, i));

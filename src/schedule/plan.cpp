@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "ir/guards.h"
+#include "ir/variance.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
-#include "ir/variance.h"
 
 namespace tang {
 
@@ -277,12 +278,37 @@ class Planner {
     }
   }
 
+  // The guards that mention p are bounds of its loop, and what is read outside of that loop stays
+  // inside its tensors without them.
+  bool guards_bound(const Node& n, DimId p, const std::vector<LeafId>& reads) const {
+    bool any = false;
+    for (const Guard& guard : n.guards) {
+      if (!contains(dims_of(g, guard), p)) continue;
+      any = true;
+      if (guard.what != Guard::What::bound || !guard.form.is_affine() ||
+          !guard.form.coefficient(p).constant())
+        return false;
+    }
+    if (!any) return true;
+    if (reads_in_guards(n)) return false;
+    return std::all_of(reads.begin(), reads.end(), [&](LeafId l) {
+      const Leaf& leaf = g.leaf(l);
+      const bool inside_loop = std::any_of(leaf.forms.begin(), leaf.forms.end(),
+                                           [p](const Form& f) { return f.mentions(p); });
+      return inside_loop || leaf.guarded || inside_bounds(g, leaf.tensor, leaf.forms).empty();
+    });
+  }
+
+  static bool reads_in_guards(const Node& n) {
+    return std::any_of(n.guards.begin(), n.guards.end(), [](const Guard& guard) {
+      return guard.what == Guard::What::data || !guard.form.is_affine();
+    });
+  }
+
   int vector_score(const Node& n, DimId p, const std::vector<LeafId>& reads,
                    const std::vector<LeafId>& nested) const {
-    for (const Guard& guard : n.guards)
-      if (contains(dims_of(g, guard), p)) return 0;
     const auto extent = g.extent(p).constant();
-    if ((extent && *extent < 4) || mentioned(nested, p)) return 0;
+    if ((extent && *extent < 4) || mentioned(nested, p) || !guards_bound(n, p, reads)) return 0;
     int score = 0;
     for (LeafId l : reads) {
       const int m = motion(l, p);

@@ -7,7 +7,9 @@
 //   outer     points looped outside the reduce loops: outputs are independent
 //   inner     points looped inside the reduce loops, because some state component does not vary
 //             along them and is computed once for all (value columns): point-invariance
-//   vector    a point run in blocks of `block` inside the reduce loops, for unit strides
+//   vector    a point run in blocks of `block` inside the reduce loops, for unit strides; affine
+//             conditions that mention it are bounds of its loop, so the interior of a mask runs
+//             without tests and its border not at all (5.13)
 //   lanes     partial states that stride the innermost reduce loop, combined at the end in a
 //             fixed tree: associativity and commutativity
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)

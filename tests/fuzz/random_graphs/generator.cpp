@@ -1,6 +1,7 @@
 #include "fuzz/random_graphs/generator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -178,6 +179,8 @@ void Generator::reduction() {
   TensorInfo t{fresh(), points};
   t.finite = m.finite || (condition.empty() && size(reduce) > 0);
   t.size = body.size * m.growth;
+  if (std::string(m.name) == "prod")
+    t.size = std::pow(std::max(body.size, 1.0), static_cast<double>(size(reduce)));
   const std::string format = storage(Kind::real);
   const int kind = choice_.below(10);
   if (kind < 4 || (kind < 7 && !points.empty() && points.size() > 2)) {

@@ -59,7 +59,8 @@ void check_batch(Worker& w, std::vector<std::unique_ptr<Prepared>>& batch) {
   }
   const auto begin = std::chrono::steady_clock::now();
   Diagnostics warnings;
-  const auto made = w.device.compile_all(programs, compile_options(batch[0]->program.seed), warnings);
+  const auto made =
+      w.device.compile_all(programs, compile_options(batch[0]->program.seed), warnings);
   w.compile_s += since(begin);
   const auto checking = std::chrono::steady_clock::now();
   for (size_t k = 0; k < batch.size(); ++k) {

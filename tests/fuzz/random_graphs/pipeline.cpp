@@ -1,6 +1,8 @@
 #include "fuzz/random_graphs/pipeline.h"
 
 #include <cmath>
+#include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,7 @@
 #include "ir/bind.h"
 #include "ir/print.h"
 #include "ir/reading.h"
+#include "ir/topk_chain.h"
 #include "ir/verify.h"
 #include "run/memory.h"
 #include "verify/check.h"
@@ -173,6 +176,31 @@ class Runner {
   Given known_;
 };
 
+// Splits one fold in two or more parts, in one program of four.
+std::optional<Failure> split_some(Derivation& d, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  Graph& g = d.derived;
+  std::set<NodeId> chains;
+  for (const ChainMember& m : topk_chains(g)) chains.insert(m.node);
+  std::vector<Split> candidates;
+  for (NodeId id : g.order()) {
+    const Node& n = g[id];
+    bool top = false, commutes = true;
+    for (const Fold& f : n.folds) top |= f.entry.has_value(), commutes &= g[f.monoid].commutative;
+    if (n.folds.empty() || n.reduce.empty() || n.scan || top || chains.contains(id)) continue;
+    const DimId over = n.reduce[commutes ? below(n.reduce.size()) : 0];
+    const bool symbolic = !g.extent(over).constant();
+    if (symbolic && !commutes) continue;
+    candidates.push_back({g[n.targets[0].tensor].name, g[over].name,
+                          static_cast<int64_t>(2 + below(4)),
+                          commutes && (symbolic || below(2) == 0)});
+  }
+  if (candidates.empty() || below(4) != 0) return std::nullopt;
+  const auto done = split_fold(d, candidates[below(candidates.size())]);
+  return done ? std::nullopt : std::optional(Failure{"split", done.error().message});
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program) {
@@ -189,6 +217,7 @@ tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program)
     p->inputs.push_back(std::move(*array));
   }
   p->derivation = derive(*g);
+  if (const auto bad = split_some(p->derivation, program.seed)) return tl::unexpected(*bad);
   const Graph& derived = p->derivation.derived;
   if (const Diagnostics bad = verify(derived); !bad.empty())
     return fail("derived verify", render(bad, nullptr) + print(derived));

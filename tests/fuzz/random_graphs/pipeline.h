@@ -6,7 +6,7 @@
 
 #include "eval/oracle.h"
 #include "fuzz/random_graphs/program.h"
-#include "rewrite/pipeline.h"
+#include "rewrite/split.h"
 #include "run/c_device.h"
 #include "verify/variant.h"
 

@@ -293,16 +293,16 @@ RC_GTEST_PROP(rewrite, divisors_of_sinks_join_the_fold, ()) {
 
 // A max is known as one when its node computes more than that.
 RC_GTEST_PROP(rewrite, maxima_beside_others_keep_their_weights, ()) {
-  const std::string text =
-      dims(between(1, 4), between(1, 5), between(1, 3)) +
-      "input s[i, j], z[i], v[j, e] : f32\nx[i, j] = " +
-      one_of({"select(j < 0, s[i, j], -inf)", "select(j < 0, 1.5, -inf)", "select(j < i, 1.5, -inf)"}) +
-      "\n" +
-      one_of({"(n[i], m[i]) = (sum[j](z[i]), max[j](x[i, j]))\n",
-              "m[i] = max[j](x[i, j])\nn[i] = max(m[i], z[i])\n"}) +
-      "p[i, j] = exp(x[i, j] - " + one_of({"m[i]", "max(m[i], z[i])"}) +
-      ")\nl[i] = sum[j](p[i, j]) + exp(-abs(z[i]))\n"
-      "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\noutput x, l, y, n\n";
+  const std::string text = dims(between(1, 4), between(1, 5), between(1, 3)) +
+                           "input s[i, j], z[i], v[j, e] : f32\nx[i, j] = " +
+                           one_of({"select(j < 0, s[i, j], -inf)", "select(j < 0, 1.5, -inf)",
+                                   "select(j < i, 1.5, -inf)"}) +
+                           "\n" +
+                           one_of({"(n[i], m[i]) = (sum[j](z[i]), max[j](x[i, j]))\n",
+                                   "m[i] = max[j](x[i, j])\nn[i] = max(m[i], z[i])\n"}) +
+                           "p[i, j] = exp(x[i, j] - " + one_of({"m[i]", "max(m[i], z[i])"}) +
+                           ")\nl[i] = sum[j](p[i, j]) + exp(-abs(z[i]))\n"
+                           "y[i, e] = sum[j](p[i, j] / l[i] * v[j, e])\noutput x, l, y, n\n";
   RC_LOG() << text;
   expect(run_both(text, static_cast<uint64_t>(between(0, 1000))), "", 1e-11);
 }
@@ -445,8 +445,8 @@ RC_GTEST_PROP(rewrite, folds_split_into_parts, ()) {
 
 TEST(rewrite, what_a_split_would_break_is_refused) {
   const auto refusal = [](const std::string& definition, const Split& split) {
-    const auto g = parse("param n\ndim t = n, j = 12, e = 3\ninput x[t, j, e] : f32\n" + definition +
-                         "\noutput y\n");
+    const auto g = parse("param n\ndim t = n, j = 12, e = 3\ninput x[t, j, e] : f32\n" +
+                         definition + "\noutput y\n");
     Derivation d = derive(g.value());
     const auto done = split_fold(d, split);
     return done ? std::string("none") : done.error().message;
@@ -459,6 +459,7 @@ TEST(rewrite, what_a_split_would_break_is_refused) {
   EXPECT_THAT(refusal(affine, {"x", "j", 3}), HasSubstr("no fold of that name"));
   EXPECT_THAT(refusal(affine, {"y", "j", 0}), HasSubstr("0 parts"));
   EXPECT_THAT(refusal("y = sum[t](x[t, 0, 0])", {"y", "t", 2}), HasSubstr("a multiple of 2"));
+  EXPECT_EQ(refusal("y = sum[t](x[t, 0, 0])", {"y", "t", 2, true}), "none");
   EXPECT_THAT(refusal("y[t] = cumsum[t](x[t, 0, 0])", {"y", "t", 2}), HasSubstr("a scan"));
 }
 

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/variance.h"
 #include "loop/text.h"
 #include "run/c_device.h"
-#include "ir/variance.h"
 
 namespace tang::test {
 
