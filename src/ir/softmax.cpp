@@ -200,7 +200,8 @@ std::optional<Weight> match_weight(Graph& g, Canon& canon, const std::vector<Max
         const CanonSum wanted = Canon::scaled(canon.sum(score), scale);
         if (almost_equal(rest, wanted)) return Weight{scale, max, atom, leaf.forms, over};
         if (!within_guards || max.guards.empty()) continue;
-        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, there_over));
+        const ExprId there =
+            where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, there_over));
         if (almost_equal(Canon::added(canon.sum(there), {{term.factors, scale}}), wanted))
           return Weight{scale, max, atom, leaf.forms, over};
       }
@@ -252,9 +253,11 @@ std::optional<Weight> match_tempered(Graph& g, Canon& canon, const std::vector<M
               return std::find(fixed.begin(), fixed.end(), d) != fixed.end();
             }))
           continue;
-        const auto wanted = canon.multiplied(*h, canon.sum(score_at(g, max, leaf.forms, coordinates(over))));
+        const auto wanted =
+            canon.multiplied(*h, canon.sum(score_at(g, max, leaf.forms, coordinates(over))));
         if (!shift || !wanted) continue;
-        const ExprId there = where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, coordinates(over)));
+        const ExprId there =
+            where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, coordinates(over)));
         if (almost_equal(Canon::added(theta, *shift), *wanted) ||
             almost_equal(Canon::added(canon.sum(there), *shift), *wanted))
           return Weight{1, max, atom, leaf.forms, over};
@@ -264,7 +267,8 @@ std::optional<Weight> match_tempered(Graph& g, Canon& canon, const std::vector<M
   return std::nullopt;
 }
 
-// What J is where `there` reads, if that is the read `here` of the max's score elsewhere in the row.
+// What J is where `there` reads, if that is the read `here` of the max's score elsewhere in the
+// row.
 std::optional<std::vector<Form>> unified(const MaxFold& max, const Leaf& here, const Leaf& there) {
   if (here.what != Leaf::What::read || there.what != here.what || there.tensor != here.tensor)
     return std::nullopt;
