@@ -1,6 +1,6 @@
 # One static library per folder of src/ that has sources, in flow order: each links those before it.
 
-set(TANG_FOLDERS base expr view ir front eval rewrite schedule loop emit run verify models cli)
+set(TANG_FOLDERS base expr view ir front eval rewrite schedule tile loop emit run verify models cli)
 
 tang_precompile(tang_precompiled "tang_deps;tang_options" ${TANG_COMMON_HEADERS})
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loop/lexer.h"
+#include "base/tokens.h"
 #include "loop/nodes.h"
 #include "loop/text.h"
 

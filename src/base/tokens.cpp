@@ -1,9 +1,9 @@
-#include "loop/lexer.h"
+#include "base/tokens.h"
 
 #include <algorithm>
 #include <array>
 
-namespace tang::loop {
+namespace tang {
 
 namespace {
 
@@ -98,14 +98,14 @@ class Lexer {
   }
 
   void mark() {
-    static constexpr std::array<std::string_view, 4> two = {"..", "<=", "==", "!="};
+    static constexpr std::array<std::string_view, 6> two = {"..", "<=", ">=", "==", "!=", "->"};
     for (std::string_view m : two) {
       if (text_.substr(at_, 2) == m) {
         push(TokenKind::mark, 2);
         return;
       }
     }
-    const bool one = std::string_view("()[]{},:=+-*/<").find(peek()) != std::string_view::npos;
+    const bool one = std::string_view("()[]{},:;=+-*/%<>.@").find(peek()) != std::string_view::npos;
     push(one ? TokenKind::mark : TokenKind::bad, 1);
   }
 
@@ -119,4 +119,4 @@ class Lexer {
 
 std::vector<Token> tokenize(std::string_view text) { return Lexer(text).run(); }
 
-}  // namespace tang::loop
+}  // namespace tang

@@ -1,4 +1,4 @@
-// Tokens of the loop text.
+// Tokens of the kernel texts: loop programs, tile programs, tables of instructions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "base/diagnostic.h"
 
-namespace tang::loop {
+namespace tang {
 
 enum class TokenKind : uint8_t { name, number, mark, comment, newline, finish, bad };
 
@@ -22,4 +22,4 @@ struct Token {
 // are spaces. A character that begins no token becomes a `bad` token.
 std::vector<Token> tokenize(std::string_view text);
 
-}  // namespace tang::loop
+}  // namespace tang

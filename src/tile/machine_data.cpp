@@ -1,0 +1,416 @@
+// Tiles: loads and stores, maps, reductions, changes of placement.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tile/machine_impl.h"
+#include "tile/names.h"
+
+namespace tang::tile {
+
+// ---- elements ----------------------------------------------------------------------------------
+
+int64_t Machine::Flat::at(const std::vector<int64_t>& index) const {
+  int64_t x = base;
+  for (const auto& [dim, coeff] : terms) x += coeff * index[dim];
+  return x;
+}
+
+Machine::Flat Machine::flat(const Form& f) const {
+  Flat result;
+  result.base = f.base.evaluate(params_).value_or(0);
+  for (const Form::Term& t : f.terms)
+    result.terms.emplace_back(index(t.dim), t.coeff.evaluate(params_).value_or(0));
+  return result;
+}
+
+std::vector<Machine::Flat> Machine::flat(const std::vector<Form>& forms) const {
+  std::vector<Flat> result;
+  for (const Form& f : forms) result.push_back(flat(f));
+  return result;
+}
+
+const Machine::Layout& Machine::layout(PlacementId id, int64_t within) {
+  const Placement& p = k_[id].placement;
+  const int64_t warp = within % p.count(Level::warp);
+  auto& known = layouts_[{index_of(id), warp}];
+  if (!known.at.empty()) return known;
+  known.rank = p.rank();
+  const int64_t registers = p.count(Level::reg) * p.count(Level::elem);
+  known.registers = static_cast<size_t>(registers);
+  for (int64_t lane = 0; lane < p.count(Level::lane); ++lane)
+    for (int64_t r = 0; r < registers; ++r) {
+      Position at{};
+      at[static_cast<size_t>(Level::warp)] = warp;
+      at[static_cast<size_t>(Level::lane)] = lane;
+      at[static_cast<size_t>(Level::reg)] = r / p.count(Level::elem);
+      at[static_cast<size_t>(Level::elem)] = r % p.count(Level::elem);
+      const Point x = p.coordinates(at);
+      known.coordinates.insert(known.coordinates.end(), x.begin(), x.end());
+      known.at.push_back(at);
+    }
+  return known;
+}
+
+std::shared_ptr<Part> Machine::new_part(PlacementId p, int64_t within) {
+  auto part = std::make_shared<Part>();
+  part->placement = p;
+  part->elements.assign(layout(p, within).at.size(), 0);
+  return part;
+}
+
+View Machine::view(const Warp& w) const {
+  return {w.id, w.knows[w.id], &w.knows, &w.fenced, false};
+}
+
+// A value that is a tile here, and whose elements have come.
+Instance Machine::tile_of(Warp& w, ValueId v, bool by_matrix_unit) {
+  Instance t = lookup(w, v);
+  const std::string name = v == ValueId::none ? "none" : k_[v].name;
+  if (t.what != Instance::What::tile) {
+    fault(&w, w.waiting, fmt::format("uninitialised: `{}` has no value in this trip", name));
+    t.part = nullptr;
+    return t;
+  }
+  if (t.in_flight && !by_matrix_unit && w.knows[t.in_flight->agent] < t.in_flight->number)
+    fault(&w, w.waiting,
+          fmt::format("registers: `{}` is read before its operation was waited for", name));
+  return t;
+}
+
+void Machine::result(Warp& w, const Op& op, size_t k, std::shared_ptr<Part> part) {
+  const Format format = k_[op.results[k]].type.format;
+  if (format != Format::f64)
+    for (double& x : part->elements) x = round_to(format, x);
+  Instance t;
+  t.what = Instance::What::tile;
+  t.part = std::move(part);
+  t.touched = ++w.sequence;
+  define(w, op.results[k], std::move(t));
+}
+
+Machine::Place Machine::place(Warp& w, const Ref& ref) {
+  Place p;
+  p.id = ref.memory;
+  p.memory = &k_[ref.memory];
+  p.at = flat(ref.at);
+  for (const Poly& e : p.memory->extents) p.extents.push_back(e.evaluate(params_).value_or(0));
+  if (ref.what == Ref::What::memory) p.base = memory_base_[index_of(ref.memory)];
+  if (ref.what != Ref::What::member) return p;
+  const Instance s = lookup(w, ref.slot);
+  if (s.what != Instance::What::slot) {
+    fault(&w, w.waiting, "uninitialised: there is no slot in this trip");
+    return p;
+  }
+  const Channel& c = k_[s.channel];
+  const auto m = std::find(c.members.begin(), c.members.end(), ref.memory) - c.members.begin();
+  const size_t slot = s.ring * static_cast<size_t>(c.depth) + static_cast<size_t>(s.slot);
+  p.base = slot_base_[index_of(s.channel)][slot * c.members.size() + static_cast<size_t>(m)];
+  return p;
+}
+
+// Sets x to the coordinate that the forms give; false if it lies outside of the memory.
+bool Machine::inside(const Place& p, const std::vector<int64_t>& index, Point& x) {
+  x.resize(p.at.size());
+  for (size_t a = 0; a < p.at.size(); ++a) {
+    x[a] = p.at[a].at(index);
+    if (x[a] < 0 || x[a] >= p.extents[a]) return false;
+  }
+  return true;
+}
+
+namespace {
+
+int64_t row_major_index(const Point& x, const Point& extents) {
+  int64_t at = 0;
+  for (size_t a = 0; a < x.size(); ++a) at = at * extents[a] + x[a];
+  return at;
+}
+
+}  // namespace
+
+double Machine::read(const Place& p, const Point& x, const View& view) {
+  if (p.memory->role == Memory::Role::local)
+    return shared_->load(view, p.base + p.memory->layout.address(x), p.memory->format);
+  const int64_t at = row_major_index(x, p.extents);
+  if (!written_[index_of(p.id)][static_cast<size_t>(at)])
+    fault(nullptr, nullptr,
+          fmt::format("uninitialised: element {} of `{}` is read", at, p.memory->name));
+  return arguments_[index_of(p.id)]->at(at);
+}
+
+void Machine::write(const Place& p, const Point& x, double value, const View& view) {
+  if (p.memory->role == Memory::Role::local)
+    return shared_->store(view, p.base + p.memory->layout.address(x), p.memory->format, value);
+  const int64_t at = row_major_index(x, p.extents);
+  arguments_[index_of(p.id)]->set(at, value);
+  written_[index_of(p.id)][static_cast<size_t>(at)] = 1;
+}
+
+void Machine::check_memory(const Warp& w, const Op& op) {
+  if (const std::string text = shared_->take_fault(); !text.empty()) fault(&w, &op, text);
+}
+
+// ---- operations --------------------------------------------------------------------------------
+
+bool Machine::data_op(Warp& w, const Op& op) {
+  ++w.knows[w.id];
+  switch (op.kind) {
+    case OpKind::load:
+      load(w, op);
+      break;
+    case OpKind::store:
+      store(w, op);
+      break;
+    case OpKind::copy:
+      return copy(w, op);
+    case OpKind::map:
+      map(w, op);
+      break;
+    case OpKind::reduce:
+    case OpKind::fold:
+      combine(w, op, op.kind == OpKind::fold);
+      break;
+    case OpKind::convert:
+    case OpKind::slice:
+      convert(w, op);
+      break;
+    case OpKind::contract:
+      return contract(w, op);
+    default:
+      break;  // prefetch
+  }
+  check_memory(w, op);
+  return true;
+}
+
+void Machine::load(Warp& w, const Op& op) {
+  const PlacementId id = k_[op.results[0]].type.placement;
+  const Layout& l = layout(id, w.within);
+  const std::vector<DimId>& axes = k_[id].axes;
+  const Place from = place(w, op.refs[0]);
+  const std::vector<Flat> valid = flat(op.valid);
+  auto part = new_part(id, w.within);
+  std::vector<int64_t> index = w.index;
+  Point x;
+  for (size_t e = 0; e < l.at.size() && !fault_; ++e) {
+    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
+    const bool holds =
+        std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; });
+    if (holds && !inside(from, index, x))
+      return fault(&w, &op, fmt::format("out of bounds: outside of `{}`", from.memory->name));
+    part->elements[e] = holds ? read(from, x, view(w)) : op.fill;
+  }
+  result(w, op, 0, std::move(part));
+}
+
+void Machine::store(Warp& w, const Op& op) {
+  const Instance t = tile_of(w, op.args[0]);
+  if (!t.part) return;
+  const Layout& l = layout(t.part->placement, w.within);
+  const std::vector<DimId>& axes = k_[t.part->placement].axes;
+  const Place to = place(w, op.refs[0]);
+  const std::vector<Flat> valid = flat(op.valid);
+  std::vector<int64_t> index = w.index;
+  Point x;
+  for (size_t e = 0; e < l.at.size() && !fault_; ++e) {
+    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
+    if (!std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; }))
+      continue;
+    if (!inside(to, index, x))
+      return fault(&w, &op, fmt::format("out of bounds: outside of `{}`", to.memory->name));
+    write(to, x, t.part->elements[e], view(w));
+  }
+}
+
+void Machine::map(Warp& w, const Op& op) {
+  const PlacementId id = k_[op.results[0]].type.placement;
+  const Layout& l = layout(id, w.within);
+  const std::vector<DimId>& axes = k_[id].axes;
+  auto& order = bodies_[&op];
+  if (order.empty()) order = k_.pool.reachable(op.body);
+  std::vector<Instance> args;
+  for (ValueId v : op.args) {
+    args.push_back(tile_of(w, v));
+    if (!args.back().part) return;
+  }
+  // An argument with fewer registers is read where its placement has the element's coordinates.
+  std::vector<Table> where;
+  for (const Instance& t : args) where.push_back(aligned(w, t.part->placement, id));
+  std::vector<Flat> forms;
+  for (const Leaf& leaf : op.leaves) forms.push_back(flat(leaf.form));
+  auto part = new_part(id, w.within);
+  std::vector<int64_t> index = w.index;
+  std::vector<tang::Value> values(order.empty() ? 0 : tang::index(order.back()) + 1);
+  for (size_t e = 0; e < l.at.size(); ++e) {
+    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
+    for (ExprId expr : order) {
+      const ExprNode& n = k_.pool[expr];
+      tang::Value& v = values[tang::index(expr)];
+      if (n.op == tang::Op::constant) {
+        v = n.value();
+      } else if (n.op == tang::Op::var) {
+        const Leaf& leaf = op.leaves[n.variable()];
+        if (leaf.argument && where[*leaf.argument][e] == SIZE_MAX)
+          return fault(&w, &op, "this thread does not hold an element that it needs");
+        v = leaf.argument
+                ? tang::Value::real(args[*leaf.argument].part->elements[where[*leaf.argument][e]])
+                : tang::Value::integer(forms[n.variable()].at(index));
+      } else {
+        const auto arg = [&](size_t k) {
+          return n.args[k] == ExprId::none ? tang::Value() : values[tang::index(n.args[k])];
+        };
+        v = apply(n.op, n.format, arg(0), arg(1), arg(2), n.kind);
+      }
+    }
+    part->elements[e] = values[tang::index(op.body)].as_real();
+  }
+  result(w, op, 0, std::move(part));
+}
+
+// For each element of `to` the element of `from` that the same thread holds at its coordinates (of
+// the axes that `from` has); SIZE_MAX where it holds none.
+const Machine::Table& Machine::aligned(const Warp& w, PlacementId from, PlacementId to) {
+  const Layout &a = layout(from, w.within), &b = layout(to, w.within);
+  Table& result = tables_[{index_of(from), index_of(to), w.within, {-1}}];
+  if (!result.empty()) return result;
+  result.assign(b.at.size(), SIZE_MAX);
+  std::vector<size_t> axis;  // of `to`, for each axis of `from`
+  for (DimId d : k_[from].axes) {
+    const auto& axes = k_[to].axes;
+    const auto at = std::find(axes.begin(), axes.end(), d);
+    if (at == axes.end()) return result;
+    axis.push_back(static_cast<size_t>(at - axes.begin()));
+  }
+  const size_t lanes = a.at.size() / a.registers;
+  for (size_t e = 0; e < b.at.size(); ++e)
+    for (size_t r = 0; r < a.registers && result[e] == SIZE_MAX; ++r) {
+      const size_t other = e / b.registers % lanes * a.registers + r;
+      bool same = true;
+      for (size_t k = 0; k < axis.size(); ++k)
+        same &= a.coordinates[other * a.rank + k] == b.coordinates[e * b.rank + axis[k]];
+      if (same) result[e] = other;
+    }
+  return result;
+}
+
+namespace {
+
+// The digits of one use at a position.
+Point digits_of(const Placement& p, const Position& at, Use use) {
+  Point values;
+  for (size_t k = 0; k < p.digits.size(); ++k)
+    if (p.digits[k].use == use) values.push_back(p.digit(k, at));
+  return values;
+}
+
+}  // namespace
+
+// For each element of `to` one of `from` that the warp holds, `offset` further on.
+const Machine::Table& Machine::moved(const Warp& w, PlacementId from, PlacementId to,
+                                     const Point& offset) {
+  const Layout &a = layout(from, w.within), &b = layout(to, w.within);
+  Table& result = tables_[{index_of(from), index_of(to), w.within, offset}];
+  if (!result.empty()) return result;
+  std::map<Point, size_t> held;
+  for (size_t e = 0; e < a.at.size(); ++e) held.emplace(a.point(e), e);
+  for (size_t e = 0; e < b.at.size(); ++e) {
+    Point x = b.point(e);
+    for (size_t k = 0; k < offset.size(); ++k) x[k] += offset[k];
+    const auto found = held.find(x);
+    result.push_back(found == held.end() ? SIZE_MAX : found->second);
+  }
+  return result;
+}
+
+// A reduction gathers the elements that agree on the axes kept; partial digits of the result keep
+// apart what each of their values folds. Folding partial digits gathers the elements that differ in
+// them only. Terms stand in the order of what they differ in; replicas count once.
+const Machine::Plan& Machine::plan(const Warp& w, PlacementId from, PlacementId to, bool folds) {
+  const Layout &a = layout(from, w.within), &b = layout(to, w.within);
+  Plan& result = plans_[{index_of(from), index_of(to), w.within, folds}];
+  if (!result.group_of.empty()) return result;
+  std::vector<size_t> kept;  // axes of `from`, for each of `to`
+  for (DimId d : k_[to].axes)
+    kept.push_back(static_cast<size_t>(std::find(k_[from].axes.begin(), k_[from].axes.end(), d) -
+                                       k_[from].axes.begin()));
+  const Placement &p = k_[from].placement, &q = k_[to].placement;
+  std::map<std::pair<Point, Point>, std::map<Point, size_t>> groups;
+  for (size_t e = 0; e < a.at.size(); ++e) {
+    const Point x = a.point(e);
+    Point key;
+    for (size_t k : kept) key.push_back(x[k]);
+    const Point apart = folds ? Point() : digits_of(q, a.at[e], Use::partial);
+    groups[{key, apart}].emplace(folds ? digits_of(p, a.at[e], Use::partial) : x, e);
+  }
+  std::map<std::pair<Point, Point>, size_t> number;
+  for (const auto& [key, terms] : groups) {
+    number[key] = result.groups.size();
+    result.groups.emplace_back();
+    for (const auto& [order, e] : terms) result.groups.back().push_back(e);
+  }
+  for (size_t e = 0; e < b.at.size(); ++e) {
+    const Point apart = folds ? Point() : digits_of(q, b.at[e], Use::partial);
+    const auto found = number.find({b.point(e), apart});
+    result.group_of.push_back(found == number.end() ? SIZE_MAX : found->second);
+  }
+  return result;
+}
+
+void Machine::combine(Warp& w, const Op& op, bool folds) {
+  const PlacementId to = k_[op.results[0]].type.placement;
+  const Monoid& m = k_[op.monoid];
+  std::vector<Instance> args;
+  for (ValueId v : op.args) {
+    args.push_back(tile_of(w, v));
+    if (!args.back().part) return;
+  }
+  const Plan& p = plan(w, args[0].part->placement, to, folds);
+  std::vector<std::vector<double>> states;
+  for (const Table& terms : p.groups) {
+    std::vector<double> state, term(args.size());
+    for (size_t e : terms) {
+      for (size_t c = 0; c < args.size(); ++c) term[c] = args[c].part->elements[e];
+      if (state.empty()) {
+        state = term;
+        continue;
+      }
+      std::vector<double> next;
+      for (ExprId combined : m.combine)
+        next.push_back(evaluate(k_.pool, combined, [&](uint32_t v) {
+                         return tang::Value::real((v % 2 == 0 ? state : term)[v / 2]);
+                       }).as_real());
+      state = std::move(next);
+    }
+    states.push_back(std::move(state));
+  }
+  for (size_t c = 0; c < op.results.size(); ++c) {
+    auto part = new_part(to, w.within);
+    for (size_t e = 0; e < part->elements.size(); ++e) {
+      if (p.group_of[e] == SIZE_MAX)
+        return fault(&w, &op, "this warp holds no term of an element of the result");
+      part->elements[e] = states[p.group_of[e]][c];
+    }
+    result(w, op, c, std::move(part));
+  }
+}
+
+// Another placement within a warp, another format, or the part of a tile at `from`.
+void Machine::convert(Warp& w, const Op& op) {
+  const Instance t = tile_of(w, op.args[0]);
+  if (!t.part) return;
+  const PlacementId to = k_[op.results[0]].type.placement;
+  Point offset;
+  for (const Flat& f : flat(op.from)) offset.push_back(f.at(w.index));
+  const Table& from = moved(w, t.part->placement, to, offset);
+  auto part = new_part(to, w.within);
+  for (size_t e = 0; e < from.size(); ++e) {
+    if (from[e] == SIZE_MAX)
+      return fault(&w, &op, "an element of the result is held by another warp, or by none");
+    part->elements[e] = t.part->elements[from[e]];
+  }
+  result(w, op, 0, std::move(part));
+}
+
+}  // namespace tang::tile

@@ -1,0 +1,88 @@
+#include "tile/vm_memory.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tang::tile {
+
+void join(Clock& into, const Clock& other) {
+  for (size_t a = 0; a < into.size(); ++a) into[a] = std::max(into[a], other[a]);
+}
+
+SharedMemory::SharedMemory(int64_t bytes)
+    : bytes_(static_cast<size_t>(bytes)), cells_(static_cast<size_t>(bytes)) {}
+
+void SharedMemory::fault(std::string text) {
+  if (fault_.empty()) fault_ = std::move(text);
+}
+
+std::string SharedMemory::take_fault() {
+  std::string text = std::move(fault_);
+  fault_.clear();
+  return text;
+}
+
+bool SharedMemory::fits(int64_t address, int64_t bytes, const char* what) {
+  if (address < 0 || address + bytes > size()) {
+    fault(fmt::format("out of bounds: {} of bytes {}…{} of {}", what, address, address + bytes - 1,
+                      size()));
+    return false;
+  }
+  if (address % bytes != 0) {
+    fault(fmt::format("misaligned: {} of {} bytes at {}", what, bytes, address));
+    return false;
+  }
+  return true;
+}
+
+void SharedMemory::check_order(const View& view, const Cell& cell, int64_t address, bool writes) {
+  const auto before = [&](const Access& a) {
+    return a.agent == view.agent || (*view.knows)[a.agent] >= a.number;
+  };
+  if (cell.initialised && !before(cell.write))
+    fault(fmt::format("race: {} of byte {} is not ordered after its last write",
+                      writes ? "a write" : "a read", address));
+  if (writes)
+    for (size_t k = 0; k < cell.readers; ++k)
+      if (!before(cell.read[k]))
+        fault(fmt::format("race: a write of byte {} is not ordered after a read of it", address));
+  if (cell.initialised && view.async && !cell.written_async &&
+      (*view.fenced)[cell.write.agent] < cell.write.number)
+    fault(
+        fmt::format("proxy: byte {} was written through the generic proxy and not fenced before "
+                    "an asynchronous access",
+                    address));
+}
+
+double SharedMemory::load(const View& view, int64_t address, Format format) {
+  const int64_t bytes = info(format).bits / 8;
+  if (!fits(address, bytes, "a read")) return 0;
+  for (int64_t b = address; b < address + bytes; ++b) {
+    Cell& cell = cells_[static_cast<size_t>(b)];
+    if (!cell.initialised) fault(fmt::format("uninitialised: byte {} is read", b));
+    check_order(view, cell, b, false);
+    size_t k = 0;
+    while (k < cell.readers && cell.read[k].agent != view.agent) ++k;
+    if (k == cell.read.size()) k = 0;
+    cell.read[k] = {view.agent, view.now};
+    cell.readers = std::max<uint8_t>(cell.readers, static_cast<uint8_t>(k + 1));
+  }
+  return load_element(format, bytes_.data() + address, 0);
+}
+
+void SharedMemory::store(const View& view, int64_t address, Format format, double value) {
+  const int64_t bytes = info(format).bits / 8;
+  if (!fits(address, bytes, "a write")) return;
+  for (int64_t b = address; b < address + bytes; ++b) {
+    Cell& cell = cells_[static_cast<size_t>(b)];
+    check_order(view, cell, b, true);
+    cell.write = {view.agent, view.now};
+    cell.initialised = true;
+    cell.written_async = view.async;
+    cell.readers = 0;
+  }
+  store_element(format, bytes_.data() + address, 0, value);
+}
+
+}  // namespace tang::tile

@@ -1,0 +1,127 @@
+#include "unit/tile/programs.h"
+
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "tile/text.h"
+
+namespace tang::tile {
+
+Program read_program(const std::string& name) {
+  const std::string path = "tests/text/tile/" + name + ".tile";
+  const auto text = read_file(path, 1 << 20);
+  if (!text) {
+    ADD_FAILURE() << text.error().message;
+    return {};
+  }
+  auto p = parse_program(*text, path);
+  if (!p) {
+    ADD_FAILURE() << path << ":" << p.error().where.line << ": " << p.error().message;
+    return {};
+  }
+  return std::move(*p);
+}
+
+namespace {
+
+Array random_array(Format format, std::vector<int64_t> shape, uint64_t seed) {
+  Array a = *make_array(format, std::move(shape));
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  for (int64_t k = 0; k < a.elements(); ++k) a.set(k, normal(random));
+  return a;
+}
+
+Array poisoned(Format format, std::vector<int64_t> shape) {
+  Array a = *make_array(format, std::move(shape));
+  for (int64_t k = 0; k < a.elements(); ++k) a.set(k, NAN);
+  return a;
+}
+
+double error_of(const Array& got, const Array& want) {
+  double worst = 0, largest = 0;
+  for (int64_t k = 0; k < want.elements(); ++k) {
+    const double d = std::abs(got.at(k) - want.at(k));
+    worst = std::isnan(d) ? INFINITY : std::max(worst, d);
+    largest = std::max(largest, std::abs(want.at(k)));
+  }
+  return worst / largest;
+}
+
+}  // namespace
+
+Task matrix_product(const std::string& name, Format format, bool transposed, int64_t m, int64_t n,
+                    int64_t k) {
+  Task t;
+  t.program = read_program(name);
+  t.params = {m, n, k};
+  const std::vector<int64_t> shape = transposed ? std::vector{n, k} : std::vector{k, n};
+  const Array a = random_array(format, {m, k}, 1), b = random_array(format, shape, 2);
+  Array c = *make_array(Format::f64, {m, n});
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t x = 0; x < k; ++x)
+        sum += a.at(i * k + x) * b.at(transposed ? j * k + x : x * n + j);
+      c.set(i * n + j, sum);
+    }
+  t.arguments = {a, b, poisoned(format, {m, n})};
+  t.expected = {c};
+  t.tolerance = {format == Format::f32 ? 1e-6 : 4e-3};
+  return t;
+}
+
+Task attention(const std::string& name, int64_t batch, int64_t heads, int64_t s) {
+  constexpr int64_t d = 128;
+  Task t;
+  t.program = read_program(name);
+  t.params = {batch, heads, s};
+  std::vector<Array> in;
+  for (uint64_t k = 0; k < 3; ++k)
+    in.push_back(random_array(Format::bf16, {batch, heads, s, d}, k));
+  Array o = *make_array(Format::f64, {batch, heads, s, d}),
+        l = *make_array(Format::f64, {batch, heads, s});
+  for (int64_t row = 0; row < batch * heads * s; ++row) {
+    const int64_t i = row % s, first = row / s * s;
+    std::vector<double> w, out(d, 0);
+    double m = -INFINITY, sum = 0;
+    for (int64_t j = 0; j <= i; ++j) {
+      double x = 0;
+      for (int64_t c = 0; c < d; ++c) x += in[0].at(row * d + c) * in[1].at((first + j) * d + c);
+      w.push_back(x / std::sqrt(128.0));
+      m = std::max(m, w.back());
+    }
+    for (double& x : w) sum += x = std::exp(x - m);
+    for (int64_t j = 0; j <= i; ++j)
+      for (int64_t c = 0; c < d; ++c)
+        out[static_cast<size_t>(c)] +=
+            w[static_cast<size_t>(j)] / sum * in[2].at((first + j) * d + c);
+    for (int64_t c = 0; c < d; ++c) o.set(row * d + c, out[static_cast<size_t>(c)]);
+    l.set(row, m + std::log(sum));
+  }
+  t.arguments = std::move(in);
+  t.arguments.push_back(poisoned(Format::bf16, {batch, heads, s, d}));
+  t.arguments.push_back(poisoned(Format::f32, {batch, heads, s}));
+  t.expected = {o, l};
+  t.tolerance = {8e-3, 1e-6};
+  return t;
+}
+
+std::string run(const Task& task, const Kernel& kernel, const MachineOptions& options) {
+  std::vector<Array> arrays = task.arguments;
+  std::vector<Array*> pointers;
+  for (Array& a : arrays) pointers.push_back(&a);
+  const auto done = run(task.program, kernel, task.params, pointers, options);
+  if (!done) return done.error().message;
+  const size_t first = arrays.size() - task.expected.size();
+  for (size_t k = 0; k < task.expected.size(); ++k)
+    if (const double e = error_of(arrays[first + k], task.expected[k]); !(e <= task.tolerance[k]))
+      return fmt::format("wrong: output {} has an error of {:.3g}", k, e);
+  return {};
+}
+
+}  // namespace tang::tile
