@@ -51,18 +51,53 @@ bool Elaborator::target_points(const ast::Target& target, std::set<std::string_v
   return ok && f && !is_block(*f);
 }
 
+namespace {
+
+// The indices in an order that every list keeps, the earliest listed first where it is free; lists
+// that contradict each other leave theirs for the end.
+std::vector<DimId> common_order(const std::vector<std::vector<DimId>>& lists) {
+  std::vector<DimId> listed, order;
+  const auto in = [](const std::vector<DimId>& all, DimId d) {
+    return std::find(all.begin(), all.end(), d) != all.end();
+  };
+  for (const auto& list : lists)
+    for (DimId d : list)
+      if (!in(listed, d)) listed.push_back(d);
+  // Free: everything before it in any list is placed already.
+  const auto is_free = [&](DimId d) {
+    return std::all_of(lists.begin(), lists.end(), [&](const std::vector<DimId>& list) {
+      const auto at = std::find(list.begin(), list.end(), d);
+      return at == list.end() ||
+             std::all_of(list.begin(), at, [&](DimId before) { return in(order, before); });
+    });
+  };
+  while (order.size() < listed.size()) {
+    const auto next = std::find_if(listed.begin(), listed.end(),
+                                   [&](DimId d) { return !in(order, d) && is_free(d); });
+    if (next != listed.end()) {
+      order.push_back(*next);
+      continue;
+    }
+    for (DimId d : listed)
+      if (!in(order, d)) order.push_back(d);
+  }
+  return order;
+}
+
+}  // namespace
+
 // The node's points: every index of a target, in an order that all targets keep.
 bool Elaborator::merge_points(const ast::Definition& d, Node& n) {
   std::vector<const ast::Target*> longest_first;
   for (const ast::Target& t : d.targets) longest_first.push_back(&t);
   std::stable_sort(longest_first.begin(), longest_first.end(),
                    [](auto* a, auto* b) { return a->indices.size() > b->indices.size(); });
+  std::vector<std::vector<DimId>> lists;
   for (const ast::Target* t : longest_first) {
     bool ok = true;
-    for (DimId p : distinct_dims(t->indices, nullptr, "on the left-hand side", ok)) {
-      if (std::find(n.points.begin(), n.points.end(), p) == n.points.end()) n.points.push_back(p);
-    }
+    lists.push_back(distinct_dims(t->indices, nullptr, "on the left-hand side", ok));
   }
+  n.points = common_order(lists);
   for (const ast::Target& t : d.targets) {
     auto next = n.points.begin();
     for (const ast::Name& name : t.indices) {

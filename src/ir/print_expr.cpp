@@ -150,7 +150,11 @@ std::pair<std::string, ExprPrinter::Level> ExprPrinter::spell_leaf(const Leaf& l
 // because graphs make integer constants beside real operands real.
 bool ExprPrinter::reads_back_real(const ExprNode& parent, size_t k) const {
   if (parent.op == Op::cast || parent.kind == Kind::integer) return false;
-  if (parent.op == Op::pow) return k == 0;
+  if (parent.op == Op::pow) {  // an integer to a literal power of 0 or more is an integer
+    const ExprNode& n = g_.pool[parent.args[1]];
+    const bool literal = n.op == Op::constant && n.kind == Kind::integer && n.value().i >= 0;
+    return k == 0 && !literal;
+  }
   if (info(parent.op).rule == KindRule::real) return true;
   const auto real_beside = [&](size_t other) {
     const ExprNode& o = g_.pool[parent.args[other]];

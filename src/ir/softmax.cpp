@@ -281,28 +281,81 @@ std::optional<std::vector<Form>> unified(const MaxFold& max, const Leaf& here, c
   return over;
 }
 
-// The weight exp(κ·(x - M)) read at one place of its row, or in an order of its own: J stands
-// nowhere for a coordinate that runs over the row.
+// The leaf with no read guarded, the indices it gathers through included.
+Leaf unguarded(Graph& g, Leaf leaf) {
+  leaf.guarded = false;
+  leaf.fill_bits = 0;
+  for (Form& f : leaf.forms)
+    for (Form::Gather& x : f.gathers) x.leaf = g.intern(unguarded(g, g.leaf(x.leaf)));
+  return leaf;
+}
+
+// The read as an expression of reads of its fold's states, where those are stored as well.
+std::optional<ExprId> through_states(Graph& g, const Leaf& read) {
+  if (read.what != Leaf::What::read || g[read.tensor].node == NodeId::none) return std::nullopt;
+  const Node n = g[g[read.tensor].node];
+  const auto own = std::find_if(n.targets.begin(), n.targets.end(),
+                                [&](const Target& t) { return t.tensor == read.tensor; });
+  if (n.folds.empty() || g[read.tensor].format || g.pool[own->value].op == Op::var)
+    return std::nullopt;
+  bool all = true;
+  const ExprId value = substitute_leaves(g, own->value, [&](LeafId l) -> std::optional<ExprId> {
+    const Leaf leaf = g.leaf(l);
+    const auto stored = std::find_if(n.targets.begin(), n.targets.end(), [&](const Target& t) {
+      return leaf.what == Leaf::What::state && is_state(g, t.value, leaf.number);
+    });
+    all &= stored != n.targets.end();
+    if (!all) return std::nullopt;
+    std::vector<Form> at;
+    for (DimId d : stored->points) at.push_back(Form::coordinate(d));
+    return g.read(stored->tensor, at);
+  });
+  if (!all) return std::nullopt;
+  return substitute_dims(g, value, [&](DimId d) -> std::optional<Form> {
+    const auto at = std::find(own->points.begin(), own->points.end(), d);
+    if (at == own->points.end()) return std::nullopt;
+    return read.forms[static_cast<size_t>(at - own->points.begin())];
+  });
+}
+
+ExprId unguarded(Graph& g, ExprId e) {
+  return substitute_leaves(g, e, [&](LeafId l) {
+    const Leaf leaf = unguarded(g, g.leaf(l));
+    const auto seen = through_states(g, leaf);
+    return std::optional(seen ? *seen : g.variable(leaf));
+  });
+}
+
+// The weight exp(h·(x - M)) read at one place of its row, or in an order of its own: no coordinate
+// of the reader runs over the row as J does. Reads may be guarded, as they are under the bounds of a
+// guarded read of the weight.
 std::optional<Weight> match_elsewhere(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
-                                      ExprId exponent) {
+                                      ExprId written) {
+  const ExprId exponent = unguarded(g, written);
   const CanonSum theta = canon.sum(exponent);
   const std::vector<LeafId> reads = leaves_of(g, exponent);
-  for (const CanonTerm& term : theta) {
-    if (!(term.coeff < 0) || term.factors.size() != 1 || term.factors[0].second != 1) continue;
-    const ExprId atom = term.factors[0].first;
-    if (g.pool[atom].op != Op::var) continue;
-    const Leaf leaf = g.leaf_of(atom);
+  for (LeafId l : g.pool.variables(written)) {
+    const Leaf leaf = unguarded(g, g.leaf(l));
+    if (leaf.what != Leaf::What::read) continue;
     for (const MaxFold& max : maxima) {
-      if (leaf.what != Leaf::What::read || leaf.guarded || max.tensor != leaf.tensor) continue;
-      const ExprId own = expand_maps(g, max.score);
+      if (max.tensor != leaf.tensor) continue;
+      const ExprId atom = g.variable(leaf), max_read = g.variable(g.leaf(l));
+      const auto h = minus_cofactor(g, theta, atom);
+      if (!h || h->empty()) continue;
+      const auto shift = canon.multiplied(*h, canon.sum(atom));
+      const ExprId own = unguarded(g, expand_maps(g, max.score));
       for (LeafId here : leaves_of(g, own))
         for (LeafId there : reads) {
           const auto over = unified(max, g.leaf(here), g.leaf(there));
-          if (!over) continue;
-          const CanonSum score = canon.sum(score_at(g, max, leaf.forms, *over));
-          const CanonSum rest = Canon::added(theta, {{term.factors, -term.coeff}});
-          if (almost_equal(rest, Canon::scaled(score, -term.coeff)))
-            return Weight{-term.coeff, max, atom, leaf.forms, {}};
+          if (!over || !shift) continue;
+          const auto wanted =
+              canon.multiplied(*h, canon.sum(unguarded(g, score_at(g, max, leaf.forms, *over))));
+          if (!wanted) continue;
+          const ExprId within =
+              where_guards_hold(g, exponent, guards_at(g, max, leaf.forms, *over));
+          if (almost_equal(Canon::added(theta, *shift), *wanted) ||
+              almost_equal(Canon::added(canon.sum(within), *shift), *wanted))
+            return Weight{1, max, max_read, leaf.forms, {}};
         }
     }
   }

@@ -41,26 +41,30 @@ class Substitution {
  private:
   // Maps between a max, its weights and their sums: they always substitute, or 5.5 could not match.
   void find_softmax_maps() {
-    const std::vector<MaxFold> maxima = max_folds(g);
-    if (maxima.empty()) return;
+    // Those that stand alone, which 5.5 takes, and all.
+    const std::vector<MaxFold> alone = max_folds(g), all = max_folds(g, true);
+    if (all.empty()) return;
     for (NodeId id : g.order()) {
       const Node n = g[id];
       std::vector<DimId> coordinates = n.points;
       coordinates.insert(coordinates.end(), n.reduce.begin(), n.reduce.end());
       std::vector<ExprId> exprs;
       for_each_expr(n, [&](ExprId e) { exprs.push_back(e); });
-      for (ExprId e : exprs) mark_weights(id, maxima, e, coordinates);
+      for (ExprId e : exprs) mark_weights(id, alone, all, e, coordinates);
     }
   }
 
-  void mark_weights(NodeId reader, const std::vector<MaxFold>& maxima, ExprId e,
-                    const std::vector<DimId>& at) {
+  void mark_weights(NodeId reader, const std::vector<MaxFold>& alone,
+                    const std::vector<MaxFold>& all, ExprId e, const std::vector<DimId>& at) {
     const ExprId seen = expand_maps(g, e);
     for (ExprId id : g.pool.reachable(seen)) {
       if (g.pool[id].op != Op::exp) continue;
-      const auto w = match_weight(g, rw.canon, maxima, g.pool[id].args[0], at, nullptr, true);
-      if (g[reader].is_map() && (w || below_a_max(maxima, g.pool[id].args[0])))
+      const ExprId exponent = g.pool[id].args[0];
+      if (g[reader].is_map() &&
+          (below_a_max(all, exponent) ||
+           match_weight(g, rw.canon, all, exponent, at, nullptr, true)))
         for (const Target& t : g[reader].targets) weights_.insert(t.tensor);
+      const auto w = match_weight(g, rw.canon, alone, exponent, at, nullptr, true);
       if (!w) continue;
       mark_maps(reads_of_weights(e, w->max.tensor));
       mark_maps(tensors_in(g, w->max.score));
@@ -306,18 +310,17 @@ class Substitution {
     if (bounds.empty()) return body;
     if (const auto direct = fill_passes_through(t, read, body, fill)) return *direct;
     const ExprId inside = with_fill(body, Value::integer(0), read.guarded);
-    ExprId otherwise = g.pool.constant(fill);
-    if (g[t].format)
-      otherwise = g.pool.constant(tang::apply(Op::cast, *g[t].format, fill, {}, {}, fill.kind));
-    return g.make(Op::select, condition_of(g, bounds), inside, otherwise);
+    // The fill replaces the read, so the tensor's format does not round it.
+    return g.make(Op::select, condition_of(g, bounds), inside, g.pool.constant(fill));
   }
 
   // Every read of the body guarded, with this fill; the indices it gathers through with 0.
   ExprId with_fill(ExprId body, const Value& fill, bool guarded) {
     return substitute_leaves(g, body, [&](LeafId l) -> std::optional<ExprId> {
       Leaf leaf = g.leaf(l);
-      if (leaf.what != Leaf::What::read) return std::nullopt;
       const bool indices = guard_indices(leaf);
+      if (leaf.what != Leaf::What::read)
+        return indices ? std::optional(g.variable(leaf)) : std::nullopt;
       const std::vector<Guard> bounds = inside_bounds(g, leaf.tensor, leaf.forms);
       if (leaf.guarded || bounds.empty())
         return indices ? std::optional(g.variable(leaf)) : std::nullopt;

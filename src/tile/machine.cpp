@@ -359,6 +359,16 @@ bool Machine::enter(Warp& w, const Op& op) {
   return true;
 }
 
+// Drops the values of trips that no stage is at any more, after the next has taken what it carries.
+void Machine::forget(Warp& w) {
+  Frame& f = w.frames.back();
+  const int64_t oldest = f.trip - f.stages - 1;
+  if (oldest < 1 || oldest >= f.trips) return;
+  f.current = oldest;
+  for (ValueId v : f.op->carried) lookup(w, v);
+  f.values.erase(f.values.begin(), f.values.lower_bound(oldest));
+}
+
 // The end of a loop's last round, or of a branch.
 void Machine::leave(Warp& w) {
   const Op* op = w.frames.back().op;
@@ -383,7 +393,7 @@ bool Machine::step(Warp& w) {
   if (f.at == region.ops.size()) {
     if (++f.trip < f.trips + f.stages && f.op && f.op->kind == OpKind::loop) {
       f.at = 0;
-      f.values.erase(f.values.begin(), f.values.lower_bound(f.trip - f.stages - 1));
+      forget(w);
     } else {
       leave(w);
     }

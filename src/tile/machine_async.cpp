@@ -122,6 +122,12 @@ void Machine::copy_out(Warp& w, const Op& op) {
     last_store_[index_of(s.channel)][s.ring * static_cast<size_t>(k_[s.channel].depth) +
                                      static_cast<size_t>(s.slot)] = p.number;
   }
+  if (!op.results.empty()) {
+    Instance token;
+    token.what = Instance::What::token;
+    token.token = {agent, p.number};
+    define(w, op.results[0], token);
+  }
   queue_[agent].push_back(std::move(p));
   if (options_.completion == MachineOptions::Completion::early) perform(agent);
 }

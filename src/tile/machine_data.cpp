@@ -172,6 +172,12 @@ bool Machine::data_op(Warp& w, const Op& op) {
     case OpKind::fold:
       combine(w, op, op.kind == OpKind::fold);
       break;
+    case OpKind::scan:
+      scan(w, op);
+      break;
+    case OpKind::solve:
+      solve(w, op);
+      break;
     case OpKind::convert:
     case OpKind::slice:
       convert(w, op);
@@ -376,12 +382,7 @@ void Machine::combine(Warp& w, const Op& op, bool folds) {
         state = term;
         continue;
       }
-      std::vector<double> next;
-      for (ExprId combined : m.combine)
-        next.push_back(evaluate(k_.pool, combined, [&](uint32_t v) {
-                         return tang::Value::real((v % 2 == 0 ? state : term)[v / 2]);
-                       }).as_real());
-      state = std::move(next);
+      state = combined(m, state, term);
     }
     states.push_back(std::move(state));
   }

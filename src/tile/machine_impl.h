@@ -101,7 +101,7 @@ class Machine {
   // Control.
   bool enter(Warp& w, const Op& op);
   void leave(Warp& w);
-  void begin_trip(Frame& f);
+  void forget(Warp& w);
   bool begin_op(Warp& w, Frame& f, const Op& op);
   std::vector<Point> tiles_of(int64_t worker) const;
   bool execute(Warp& w, const Op& op);
@@ -179,6 +179,11 @@ class Machine {
   };
   const Plan& plan(const Warp& w, PlacementId from, PlacementId to, bool folds);
   void combine(Warp& w, const Op& op, bool folds);
+  void scan(Warp& w, const Op& op);
+  void solve(Warp& w, const Op& op);
+  // b after a, by the monoid.
+  std::vector<double> combined(const Monoid& m, const std::vector<double>& a,
+                               const std::vector<double>& b) const;
   double read(const Place& p, const Point& x, const View& view);
   void write(const Place& p, const Point& x, double value, const View& view);
   bool inside(const Place& p, const std::vector<int64_t>& index, Point& x);

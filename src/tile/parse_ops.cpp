@@ -225,6 +225,13 @@ void Parser::data(Op& op) {
       op.body = expr();
       result_type(op);
       break;
+    case OpKind::solve:
+      list([&] { op.over.push_back(dim(Index::What::axis)); });
+      expect(":");
+      op.refs = {ref()};
+      result_type(op);
+      break;
+    case OpKind::scan:
     case OpKind::reduce:
       op.monoid = monoid();
       list([&] { op.over.push_back(dim(Index::What::axis)); });

@@ -265,6 +265,10 @@ class Printer {
                ref(op.refs[1]) + valid(op) + row(op) + (op.one_thread ? " by one_thread" : "");
       case OpKind::map:
         return " " + print_body(p_, k_, op) + result(op);
+      case OpKind::solve:
+        return fmt::format(" {} : {}", fmt::join(names(op.over), ", "), ref(op.refs[0])) +
+               result(op);
+      case OpKind::scan:
       case OpKind::reduce:
         return fmt::format(" {} {} : {}", k_[op.monoid].name, fmt::join(names(op.over), ", "),
                            values(op.args)) +

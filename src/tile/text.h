@@ -24,6 +24,8 @@
 //       | [ VALUE "=" ] "copy" [ extents ] ref "->" ref [ valid ] [ row ] [ "by" "one_thread" ]
 //       | VALUE "=" "map" expression type
 //       | VALUES "=" "reduce" MONOID AXES ":" VALUES type
+//       | VALUES "=" "scan" MONOID AXIS ":" VALUES type
+//       | VALUE "=" "solve" AXIS "," AXIS ":" ref type
 //       | VALUES "=" "fold" MONOID ":" VALUES type
 //       | VALUES "=" "contract" extents ":" [ "-" ] operand "*" operand [ "+" VALUE ] type [ row ]
 //       | VALUE "=" "convert" VALUE type

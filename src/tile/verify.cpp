@@ -1,6 +1,7 @@
 #include "tile/verify.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -166,6 +167,12 @@ class Verifier {
         return copy(op);
       case OpKind::contract:
         return contract(op);
+      case OpKind::solve:
+        if (op.over.size() != 2) complain("a triangle has rows and columns", &op);
+        return;
+      case OpKind::scan:
+        if (op.over.size() != 1) complain("a scan runs along one axis", &op);
+        [[fallthrough]];
       case OpKind::reduce:
       case OpKind::fold:
         if (op.args.size() != k_[op.monoid].fields.size() || op.results.size() != op.args.size())
@@ -264,7 +271,37 @@ class Verifier {
   void contract(const Op& op) {
     if (op.refs.size() != 2 || op.results.empty()) return complain("two operands, one result", &op);
     for (int64_t e : op.box)
-      if (e < 1) complain("an extent below 1", &op);
+      if (e < 1) return complain("an extent below 1", &op);
+    const NamedPlacement& d = k_[k_[op.results[0]].type.placement];
+    std::map<DimId, int64_t> extent;
+    const Point box = d.placement.box();
+    for (size_t a = 0; a < d.axes.size(); ++a) extent[d.axes[a]] = box[a];
+    for (size_t a = 0; a < op.over.size(); ++a)
+      if (!extent.emplace(op.over[a], op.box[a]).second)
+        return complain("an axis is summed and is one of the result's", &op);
+    size_t next = 0;
+    for (const Ref& r : op.refs)
+      if (r.what == Ref::What::none) factor(op, op.args[next++], extent);
+    if (next < op.args.size() && op.args[next] != ValueId::none)
+      if (const Type& t = k_[op.args[next]].type;
+          t.what == Type::What::tile && t.placement != k_[op.results[0]].type.placement)
+        complain("what is added to lies elsewhere than the result", &op);
+  }
+
+  // An operand in registers has all of each of its axes, and no others.
+  void factor(const Op& op, ValueId v, const std::map<DimId, int64_t>& extent) {
+    if (v == ValueId::none || k_[v].type.what != Type::What::tile ||
+        k_[v].type.placement == PlacementId::none)
+      return complain("an operand is no tile", &op);
+    const NamedPlacement& p = k_[k_[v].type.placement];
+    const Point box = p.placement.box();
+    for (size_t a = 0; a < p.axes.size(); ++a) {
+      const auto found = extent.find(p.axes[a]);
+      if (found == extent.end() || found->second != box[a])
+        complain(fmt::format("`{}` has {} elements along `{}`, which the product does not take",
+                             k_[v].name, box[a], k_[p.axes[a]].name),
+                 &op);
+    }
   }
 
   void loop(const Op& op) {

@@ -12,7 +12,8 @@ namespace {
 using Completion = MachineOptions::Completion;
 
 TEST(TileText, PrintsWhatItParses) {
-  for (const char* name : {"gemm_avx2", "gemm_wgmma", "attention_wgmma"}) {
+  for (const char* name : {"gemm_avx2", "gemm_wgmma", "attention_wgmma", "attention_gradient_wgmma",
+                           "delta_wgmma"}) {
     const Program p = read_program(name);
     const std::string once = print(p);
     const auto again = parse_program(once, "printed");
@@ -40,6 +41,12 @@ TEST(TileMachine, MatrixProductWithARing) {
 }
 
 TEST(TileMachine, AttentionInTurns) { expect_right(attention("attention_wgmma", 1, 1, 300)); }
+
+TEST(TileMachine, AttentionGradientOfFiveProducts) {
+  expect_right(attention_gradient("attention_gradient_wgmma", 1, 200));
+}
+
+TEST(TileMachine, GatedDeltaRuleInChunks) { expect_right(gated_delta("delta_wgmma", 2, 100)); }
 
 }  // namespace
 }  // namespace tang::tile

@@ -126,5 +126,50 @@ TEST(TileMutations, AttentionInTurns) {
       });
 }
 
+// As above. What a query past the end adds is zero, since bulk copies filled it with zeros.
+TEST(TileMutations, AttentionGradientOfFiveProducts) {
+  expect_killed(
+      attention_gradient("attention_gradient_wgmma", 2, 130),
+      {
+          "`copy tq[th, i1, 0] -> b.Qs[i, d] by one_thread`: a stage later",
+          "`copy tq[th, i1, 64] -> b.Qs[i, d + 64] by one_thread`: a stage later",
+          "`copy tg[th, i1, 0] -> b.Gs[i, d] by one_thread`: a stage later",
+          "`copy tg[th, i1, 64] -> b.Gs[i, d + 64] by one_thread`: a stage later",
+          "`copy tl[th, i1] -> b.Ls[i] by one_thread`: a stage later",
+          "`copy td[th, i1] -> b.Ds[i] by one_thread`: a stage later",
+          "`commit qd b`: a stage later",
+          "`w = map select(j + tj + 64 * c <= i + i0 and i + i0 < S, exp(0.08838834764831845 * s - "
+          "ls), 0.0) -> T : f32`: index 5 +1",
+          "`release qd y`: a stage later",
+          "`store gv -> dV[th, j + 64*c + tj, d] valid S - j - 64*c - tj - 1 >= 0`: a stage later",
+          "`store gk -> dK[th, j + 64*c + tj, d] valid S - j - 64*c - tj - 1 >= 0`: a stage later",
+      });
+}
+
+// As above. `solve` reads the triangle below the diagonal only, so what the map leaves elsewhere does
+// not matter.
+TEST(TileMutations, GatedDeltaRuleInChunks) {
+  expect_killed(
+      gated_delta("delta_wgmma", 2, 100),
+      {
+          "`copy tk[th, t1, 0] -> a.Ks[t, x] by one_thread`: a stage later",
+          "`copy tk[th, t1, 64] -> a.Ks[t, x + 64] by one_thread`: a stage later",
+          "`copy tq[th, t1, 0] -> a.Qs[t, x] by one_thread`: a stage later",
+          "`copy tq[th, t1, 64] -> a.Qs[t, x + 64] by one_thread`: a stage later",
+          "`copy tv[th, t1, 0] -> a.Vs[t, z] by one_thread`: a stage later",
+          "`copy tv[th, t1, 64] -> a.Vs[t, z + 64] by one_thread`: a stage later",
+          "`commit feed a`: a stage later",
+          "`commit tp o`: a stage later",
+          "`release feed i`: a stage later",
+          "`release feed j`: a stage later",
+          "`release tp p`: a stage later",
+          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 -1",
+          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 without s",
+          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 1 +1",
+          "`store v -> O[th, t + t0, z + 64*c] valid T - t - t0 - 1 >= 0`: a stage later",
+          "`store zf -> S1[th, x, z + 64*c]`: a stage later",
+      });
+}
+
 }  // namespace
 }  // namespace tang::tile

@@ -23,6 +23,10 @@ Task matrix_product(const std::string& name, Format format, bool transposed, int
                     int64_t k);
 // Causal attention, d = 128, bf16, with the log of the sums.
 Task attention(const std::string& name, int64_t batch, int64_t heads, int64_t s);
+// dQ, dK, dV of causal attention, d = 128, from the log of the sums and the row sums of dO·O.
+Task attention_gradient(const std::string& name, int64_t heads, int64_t s);
+// The gated delta rule from a state: outputs and the last state.
+Task gated_delta(const std::string& name, int64_t heads, int64_t length);
 
 // Runs kernel `kernel` in place of the program's first on fresh outputs; what went wrong, or "".
 std::string run(const Task& task, const Kernel& kernel, const MachineOptions& options);

@@ -1,0 +1,75 @@
+// What random programs found, as small as it goes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "front/elaborate.h"
+#include "ir/print.h"
+#include "unit/cases/harness.h"
+
+namespace tang::cases {
+namespace {
+
+void expect_same_everywhere(const std::string& text, std::vector<std::string> flags = {}) {
+  Case c(text);
+  if (!flags.empty()) c.flags(std::move(flags));
+  expect_agreement(c.run(), 1e-5);
+}
+
+// The fill of a guarded read takes the place of the read: the format of what is read rounds nothing.
+TEST(Found, AFillIsNotRoundedToTheFormatOfTheTensor) {
+  expect_same_everywhere(
+      "dim p = 4, k = 3\ninput x[p] : f32\nt[p] : u4 = 2 - p\n"
+      "y[p, k] = x[p] + t?[p + k - 2; -1]\noutput y\n");
+}
+
+// An index read in a condition is guarded as well once it may lie outside of its tensor.
+TEST(Found, ConditionsOnGatheredIndicesStayInside) {
+  expect_same_everywhere(
+      "dim c = 5, k = 7, b = 3\ninput x[c] : i32, z[b] : f32\n"
+      "t[b] = select(b < 2, z[b], 0.5)\nu[c] = select(x[c] == 1, t[x[c]], 2)\n"
+      "y[k] = u?[k + 2; 0] + u?[2*k - 3; 0]\noutput y\n");
+}
+
+// A softmax weight read at one place of its row, where the row has no scores: the shift is 0 there,
+// in the program as written and after its formula has been taken into others.
+TEST(Found, WeightsOfMaskedRowsReadInOnePlace) {
+  const char* uses[] = {"t[p, 1]", "t[p, n[p]]", "t?[p, n[p] - 1; -0.5]", "t[n[p], p]"};
+  for (const char* shift : {"s[p, i] - m[p]", "(s[p, i] - m[p]) / (0.5 + abs(h[p]))",
+                            "(s[p, i] - m[p]) * (1 + abs(h[p]))"})
+    for (const char* use : uses) {
+      SCOPED_TRACE(fmt::format("{} {}", shift, use));
+      expect_same_everywhere(fmt::format(
+          "dim p = 4, i = 4, c = 3\ninput x[p, i], h[p], z[c] : f32, n[p] : i32\n"
+          "s[p, i] = select(i + 2 <= p, tanh(x[p, i]), -inf)\nm[p] = max[i](s[p, i])\n"
+          "t[p, i] = exp({})\ny[c] = sum[p](z[c] * exp(tanh({}) + z[c] * p / 4))\noutput y\n",
+          shift, use));
+    }
+}
+
+// gcc 12 made an address from null of an array that is read in both directions, and dropped the
+// stores of the function.
+TEST(Found, AnArrayReadBothWaysIsStored) {
+  expect_same_everywhere(
+      "dim c = 4, k = 6, i = 5\ninput x[k, i] : f32\n"
+      "y[c, k] : f64 = -(x[k, c + 1] - x[5 - k, 4 - c])\noutput y\n",
+      {"-std=gnu11", "-O2", "-fno-math-errno", "-ffp-contract=off"});
+}
+
+// Targets may drop different indices, in any order that one order of all of them keeps.
+TEST(Found, TargetsAgreeOnAnOrderThatNoneOfThemStates) {
+  expect_same_everywhere(
+      "dim p = 3, b = 2, q = 4, j = 5\ninput x[p, j], y[b, j] : f32\n"
+      "(u[p, q], v[b, q], w[q]) = (sum[j](x[p, j] * q), max[j](y[b, j] + q), sum[j](q * j))\n"
+      "output u, v, w\n");
+}
+
+TEST(Found, ARealToALiteralPowerPrintsAsOne) {
+  const auto g = parse("dim i = 2\ninput x[i] : f32\ny[i] = x[i] + tanh(pow(2.0, 2))\noutput y\n");
+  ASSERT_TRUE(g);
+  const std::string once = print(*g);
+  EXPECT_NE(once.find("pow(2.0, 2)"), std::string::npos) << once;
+  EXPECT_EQ(print(parse(once).value()), once);
+}
+
+}  // namespace
+}  // namespace tang::cases
