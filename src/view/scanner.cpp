@@ -27,6 +27,13 @@ int Scanner::column() {
   return static_cast<int>(at_) + 1;
 }
 
+std::string_view Scanner::between(int column, int end) const {
+  std::string_view part =
+      text_.substr(static_cast<size_t>(column) - 1, static_cast<size_t>(end - column));
+  while (part.ends_with(' ')) part.remove_suffix(1);
+  return part;
+}
+
 bool Scanner::accept(std::string_view mark) {
   skip_spaces();
   const std::string_view rest = text_.substr(at_);

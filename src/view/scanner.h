@@ -25,6 +25,9 @@ class Scanner {
   std::string_view peek_word();
   std::optional<int64_t> integer();  // takes digits; empty if there are none or too many
 
+  std::string_view between(int column,
+                           int end) const;  // the text from one column to before another
+
   // An error at what comes next, or at a column seen before.
   tl::unexpected<Diagnostic> fail(std::string message, std::string hint = {});
   static tl::unexpected<Diagnostic> fail_at(int column, std::string message, std::string hint = {});
