@@ -19,10 +19,10 @@
 // The notation is that of target/table.h. A row stands for all its sizes: placements are functions
 // of them (`reg n/8 -> 8n`), and `wgmma.m64n176k16.bf16.ss` names the row at one size.
 //
-// Holes of a text, in braces: a size by its axis; an operand by its name (its registers, address,
-// matrix descriptor or tensor map); `{a.1}` one register of it; `{a.bytes}` its bytes, or what an
-// operand's other facts call for (Operand); and the words of `immediates`, which belong to the row
-// as a whole. A text is C or, where the row needs `sm…`, PTX.
+// Holes of a text, in braces: a size by its axis; an operand by its name (its registers with commas
+// between them, its address, matrix descriptor or tensor map); `{a.1}` one register of it;
+// `{a.bytes}` its bytes, or what an operand's other facts call for (Operand); and the words of
+// `immediates`, which belong to the row as a whole. A text is C or, where the row needs `sm…`, PTX.
 #pragma once
 
 #include <array>
