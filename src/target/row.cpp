@@ -17,12 +17,24 @@ constexpr std::string_view done_names[] = {"blocking",        "commit_group", "m
                                            "bulk_group_read"};
 constexpr std::string_view proxy_names[] = {"generic", "async"};
 
+template <class Enum, size_t count>
+std::optional<Enum> parse(const std::string_view (&names)[count], std::string_view name) {
+  for (size_t k = 0; k < count; ++k)
+    if (names[k] == name) return static_cast<Enum>(k);
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string_view name(Space s) { return space_names[static_cast<size_t>(s)]; }
 std::string_view name(Scope s) { return scope_names[static_cast<size_t>(s)]; }
 std::string_view name(Done d) { return done_names[static_cast<size_t>(d)]; }
 std::string_view name(Proxy p) { return proxy_names[static_cast<size_t>(p)]; }
+
+std::optional<Space> parse_space(std::string_view name) { return parse<Space>(space_names, name); }
+std::optional<Scope> parse_scope(std::string_view name) { return parse<Scope>(scope_names, name); }
+std::optional<Done> parse_done(std::string_view name) { return parse<Done>(done_names, name); }
+std::optional<Proxy> parse_proxy(std::string_view name) { return parse<Proxy>(proxy_names, name); }
 
 const std::vector<std::string_view> immediates = {
     "coordinates",  // of a box in a tensor map, innermost first, separated by commas

@@ -26,6 +26,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -55,6 +56,10 @@ std::string_view name(Space s);
 std::string_view name(Scope s);
 std::string_view name(Done d);
 std::string_view name(Proxy p);
+std::optional<Space> parse_space(std::string_view name);
+std::optional<Scope> parse_scope(std::string_view name);
+std::optional<Done> parse_done(std::string_view name);
+std::optional<Proxy> parse_proxy(std::string_view name);
 
 // Allowed values of a size: from, from + step, … to.
 struct Run {

@@ -9,18 +9,6 @@ namespace tang {
 
 namespace {
 
-// Takes `text` up to where the scanner has come.
-std::string rest(Scanner& in, std::string_view text) {
-  return std::string(text.substr(static_cast<size_t>(in.column()) - 1));
-}
-
-template <class Enum>
-std::optional<Enum> named(std::string_view word, int count) {
-  for (int k = 0; k < count; ++k)
-    if (name(static_cast<Enum>(k)) == word) return static_cast<Enum>(k);
-  return std::nullopt;
-}
-
 std::optional<Op> operation(std::string_view word) {
   for (int k = 0; k <= static_cast<int>(Op::pow); ++k)
     if (info(static_cast<Op>(k)).name == word) return static_cast<Op>(k);
@@ -43,9 +31,9 @@ Result<void> RowReader::shared_definition(const DefinitionBlock& block) {
   Scanner in(block.head.text);
   Result<void> read;
   if (in.accept_word("place"))
-    read = place(in, block.head.text);
+    read = place(in);
   else if (in.accept_word("layout"))
-    read = layout(in, block.head.text);
+    read = layout(in);
   else
     read = in.fail("a definition is expected", "write `row`, `place` or `layout`");
   if (read && !block.body.empty()) read = in.fail("a line of no row follows");
@@ -67,18 +55,18 @@ Result<AxisNames> RowReader::axis_list(Scanner& in, char open, char close) {
   return axes;
 }
 
-Result<void> RowReader::place(Scanner& in, std::string_view text) {
+Result<void> RowReader::place(Scanner& in) {
   NamedPlace p;
   p.name = in.word();
   auto axes = axis_list(in, '(', ')');
   if (!axes) return tl::unexpected(axes.error());
   if (!in.accept("=")) return in.fail("`=` and a placement are expected");
-  p.rule = {rest(in, text), std::move(*axes)};
+  p.rule = {std::string(in.rest()), std::move(*axes)};
   places_.push_back(std::move(p));
   return {};
 }
 
-Result<void> RowReader::layout(Scanner& in, std::string_view text) {
+Result<void> RowReader::layout(Scanner& in) {
   Layout l;
   l.name = in.word();
   auto axes = axis_list(in, '(', ')');
@@ -91,7 +79,7 @@ Result<void> RowReader::layout(Scanner& in, std::string_view text) {
   if (!in.accept_word("spans")) return in.fail("`spans` and bytes are expected", "0 is no swizzle");
   while (const auto span = in.integer()) l.spans.push_back(*span);
   if (!in.accept("=")) return in.fail("`=` and a storage are expected");
-  l.text = rest(in, text);
+  l.text = std::string(in.rest());
   const auto any = [](std::string_view) { return std::optional<int64_t>(1); };
   if (const auto s = parse_storage(l.text, l.axes, any); !s) return tl::unexpected(s.error());
   layouts_.push_back(std::move(l));
@@ -119,11 +107,11 @@ Result<void> RowReader::line(std::string_view text, Row& row) {
   Scanner in(text);
   const std::string_view word = in.word();
   if (word == "text") {
-    row.text += (row.text.empty() ? "" : "\n") + rest(in, text);
+    row.text += (row.text.empty() ? "" : "\n") + std::string(in.rest());
     return {};
   }
   for (size_t k = 0; k < row.operands.size(); ++k)
-    if (row.operands[k].name == word) return operand(in, row.operands[k], operand_axes_[k], text);
+    if (row.operands[k].name == word) return operand(in, row.operands[k], operand_axes_[k]);
   for (const auto& [keyword, read] : lines) {
     if (keyword != word) continue;
     if (auto done = (this->*read)(in, row); !done) return done;
@@ -245,11 +233,11 @@ Result<void> RowReader::run(Scanner& in, Row& row) {
   while (!in.at_end()) {
     const int start = in.column();
     const std::string_view word = in.word();
-    if (const auto s = named<Scope>(word, 6))
+    if (const auto s = parse_scope(word))
       row.scope = *s;
-    else if (const auto d = named<Done>(word, 7))
+    else if (const auto d = parse_done(word))
       row.done = *d;
-    else if (const auto p = named<Proxy>(word, 2))
+    else if (const auto p = parse_proxy(word))
       row.proxy = *p;
     else
       return Scanner::fail_at(start, fmt::format("`{}` is no scope, end or proxy", word));
@@ -326,111 +314,6 @@ Result<void> RowReader::complete(Row& row) {
                               fmt::format("the text's hole `{{{}}}` is none of the row's", hole));
   }
   return {};
-}
-
-// ---- operands ----------------------------------------------------------------------------------
-
-Result<void> RowReader::operand(Scanner& in, Operand& o, const AxisNames& axes,
-                                std::string_view text) {
-  if (in.accept_word("gives")) {
-    o.bytes_per_address = in.integer().value_or(0);
-    if (o.bytes_per_address < 1 || !in.accept(":"))
-      return in.fail("bytes, `:` and a placement are expected", "write `a gives 16 : lane 8 -> r`");
-    auto rule = placement_rule(in, axes, text);
-    if (!rule) return tl::unexpected(rule.error());
-    o.addresses = std::move(*rule);
-    return {};
-  }
-  if (auto read = spaces(in, o); !read) return read;
-  if (auto read = formats(in, o); !read) return read;
-  if (auto read = facts(in, o); !read) return read;
-  return kept_in(in, o, axes, text);
-}
-
-Result<void> RowReader::spaces(Scanner& in, Operand& o) {
-  do {
-    const int start = in.column();
-    const std::string_view word = in.word();
-    const auto space = named<Space>(word, 5);
-    if (!space)
-      return Scanner::fail_at(start, fmt::format("`{}` is no memory", word),
-                              "write reg, shared, cluster_shared, packed or global");
-    o.spaces.push_back(*space);
-  } while (in.accept("/"));
-  return {};
-}
-
-Result<void> RowReader::formats(Scanner& in, Operand& o) {
-  do {
-    const int start = in.column();
-    const std::string_view word = in.word();
-    const auto format = parse_format(word);
-    if (!format) return Scanner::fail_at(start, fmt::format("`{}` is no format", word));
-    o.formats.push_back(*format);
-  } while (in.accept(","));
-  return {};
-}
-
-Result<void> RowReader::facts(Scanner& in, Operand& o) {
-  const std::pair<std::string_view, bool*> flags[] = {{"accumulates", &o.accumulates},
-                                                      {"overwrites", &o.overwrites},
-                                                      {"negates", &o.negates},
-                                                      {"masks", &o.masks},
-                                                      {"fills", &o.fills},
-                                                      {"clips", &o.clips},
-                                                      {"multicast", &o.multicast},
-                                                      {"not_negative", &o.not_negative}};
-  const std::pair<std::string_view, int64_t*> numbers[] = {
-      {"align", &o.align}, {"strides", &o.stride_multiple}, {"step", &o.step_multiple}};
-  while (!in.peek_word().empty()) {
-    const int start = in.column();
-    const std::string_view word = in.word();
-    bool known = false;
-    for (const auto& [fact, flag] : flags)
-      if (fact == word) known = *flag = true;
-    for (const auto& [fact, number] : numbers)
-      if (fact == word) known = (*number = size(in).value_or(0)) > 0;
-    if (!known)
-      return Scanner::fail_at(start, fmt::format("`{}` is no fact of an operand", word),
-                              "target/table.h lists them");
-  }
-  return {};
-}
-
-Result<PlacementRule> RowReader::placement_rule(Scanner& in, const AxisNames& axes,
-                                                std::string_view text) {
-  const std::string_view word = in.peek_word();
-  for (const NamedPlace& p : places_)
-    if (p.name == word) {
-      if (p.rule.axes.size() == axes.size()) return p.rule;
-      return in.fail(
-          fmt::format("`{}` places {} axes, not {}", word, p.rule.axes.size(), axes.size()));
-    }
-  return PlacementRule{rest(in, text), axes};
-}
-
-Result<void> RowReader::kept_in(Scanner& in, Operand& o, const AxisNames& axes,
-                                std::string_view text) {
-  if (!in.accept(":")) {
-    if (o.spaces[0] == Space::reg) return in.fail("a placement is expected", "write `: single`");
-    return in.at_end() ? Result<void>() : in.fail("the line goes on");
-  }
-  if (o.spaces[0] == Space::reg) {
-    auto rule = placement_rule(in, axes, text);
-    if (!rule) return tl::unexpected(rule.error());
-    o.holds = std::move(*rule);
-    return {};
-  }
-  do {
-    const int start = in.column();
-    const std::string_view word = in.word();
-    const auto at = std::find_if(layouts_.begin(), layouts_.end(),
-                                 [&](const Layout& l) { return l.name == word; });
-    if (at == layouts_.end())
-      return Scanner::fail_at(start, fmt::format("no layout is called `{}`", word));
-    o.layouts.push_back(static_cast<uint32_t>(at - layouts_.begin()));
-  } while (in.accept(","));
-  return in.at_end() ? Result<void>() : in.fail("the line goes on");
 }
 
 }  // namespace tang

@@ -23,8 +23,8 @@ class RowReader {
     PlacementRule rule;
   };
 
-  Result<void> place(Scanner& in, std::string_view text);
-  Result<void> layout(Scanner& in, std::string_view text);
+  Result<void> place(Scanner& in);
+  Result<void> layout(Scanner& in);
   Result<AxisNames> axis_list(Scanner& in, char open, char close);
 
   Result<void> line(std::string_view text, Row& row);
@@ -40,12 +40,12 @@ class RowReader {
   Result<void> sum(Scanner& in, Row& row);
   Result<void> cost(Scanner& in, Row& row);
 
-  Result<void> operand(Scanner& in, Operand& o, const AxisNames& axes, std::string_view text);
+  Result<void> operand(Scanner& in, Operand& o, const AxisNames& axes);
   Result<void> spaces(Scanner& in, Operand& o);
   Result<void> formats(Scanner& in, Operand& o);
   Result<void> facts(Scanner& in, Operand& o);
-  Result<void> kept_in(Scanner& in, Operand& o, const AxisNames& axes, std::string_view text);
-  Result<PlacementRule> placement_rule(Scanner& in, const AxisNames& axes, std::string_view text);
+  Result<void> kept_in(Scanner& in, Operand& o, const AxisNames& axes);
+  Result<PlacementRule> placement_rule(Scanner& in, const AxisNames& axes);
 
   Result<void> complete(Row& row);
 

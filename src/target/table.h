@@ -3,10 +3,7 @@
 //   place NAME (axes) = PLACEMENT         a placement that several rows use, over the axes in order
 //   layout NAME (axes) major AXIS spans 32 64 128 = STORAGE
 //   row NAME                              with holes for sizes: `wgmma.m64n{n}k16.bf16.ss`
-//     each t bits : bf16 16 | f32 32      one row for each set of values; {t} and {bits} are
-//     replaced
-//                                         everywhere, in this order; the last takes the rest up to
-//                                         ` | `; two lines multiply
+//     each t bits : bf16 16 | f32 32      several rows (target/families.h)
 //     do d[m, n] = sum a[m, k] * b[n, k]  what it computes
 //     size m 64, n 8..256/8, k 16         allowed values of each axis: `8 16 24 32 48..256/16`
 //     d reg f32 accumulates overwrites : PLACEMENT

@@ -34,6 +34,11 @@ std::string_view Scanner::between(int column, int end) const {
   return part;
 }
 
+std::string_view Scanner::rest() {
+  skip_spaces();
+  return text_.substr(at_);
+}
+
 bool Scanner::accept(std::string_view mark) {
   skip_spaces();
   const std::string_view rest = text_.substr(at_);

@@ -1,4 +1,5 @@
 // Readers of tables and machines meet texts that are nearly right: they answer, with a place.
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // A division is what it says: every piece, put in its place, is that part of the tile.
+#include <algorithm>
 #include <set>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The texts of NVIDIA's rows assemble, for the machine that they say they need. Needs ptxas.
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
