@@ -14,9 +14,9 @@ using Values = std::vector<std::pair<std::string, std::string>>;
 
 // The values in their order, so that a value may name ones that come later.
 std::string substituted(std::string text, const Values& values) {
-  for (const auto& [name, value] : values)
+  for (const auto& each : values)
     text = fill_holes(text, [&](std::string_view hole) -> std::optional<std::string> {
-      return hole == name ? std::optional(value) : std::nullopt;
+      return hole == each.first ? std::optional(each.second) : std::nullopt;
     });
   return text;
 }
@@ -102,7 +102,7 @@ Result<std::vector<Values>> Families::combinations(const DefinitionBlock& block)
   std::vector<Values> all = {{}};
   for (const DefinitionLine& line : block.body) {
     if (!is_each(line)) continue;
-    const auto sets = read_each(line);
+    auto sets = read_each(line);
     if (!sets) return sets;
     std::vector<Values> longer;
     for (const Values& before : all)

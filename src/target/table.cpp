@@ -41,10 +41,9 @@ Result<void> read_table(std::string_view text, const std::string& file, Tables& 
   Families families(file);
   for (const DefinitionBlock& block : *blocks) {
     const std::string& head = block.head.text;
-    const auto read = head.starts_with("row ") ? read_rows(block, file, reader, families, tables)
-                      : head.starts_with("set ") && block.body.empty()
-                          ? families.add(block.head)
-                          : reader.shared_definition(block);
+    auto read = head.starts_with("row ") ? read_rows(block, file, reader, families, tables)
+                : head.starts_with("set ") && block.body.empty() ? families.add(block.head)
+                                                                 : reader.shared_definition(block);
     if (!read) return read;
   }
   return {};

@@ -136,7 +136,7 @@ Result<int64_t> Scanner::product(const Names& names) {
   while (value) {
     const bool times = accept("*"), rest = !times && accept("%");
     if (!times && !rest && !accept("/")) break;
-    const auto by = primary(names);
+    auto by = primary(names);
     if (!by) return by;
     int64_t wide = 0;
     if (times && __builtin_mul_overflow(*value, *by, &wide))
@@ -154,7 +154,7 @@ Result<int64_t> Scanner::sum(const Names& names) {
   bool minus = text_.substr(static_cast<size_t>(start) - 1).starts_with('-');
   while (value) {
     if (!minus && !accept("+") && !(minus = accept("-"))) break;
-    const auto by = product(names);
+    auto by = product(names);
     if (!by) return by;
     int64_t wide = 0;
     if (minus ? __builtin_sub_overflow(*value, *by, &wide)
