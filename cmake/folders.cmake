@@ -1,6 +1,6 @@
 # One static library per folder of src/ that has sources, in flow order: each links those before it.
 
-set(TANG_FOLDERS base expr view ir front eval rewrite schedule tile loop emit run verify models cli)
+set(TANG_FOLDERS base expr view ir front eval rewrite target schedule tile loop emit run verify models cli)
 
 tang_precompile(tang_precompiled "tang_deps;tang_options" ${TANG_COMMON_HEADERS})
 
@@ -13,6 +13,8 @@ foreach(folder IN LISTS TANG_FOLDERS)
   endif()
   if(folder STREQUAL "emit")
     list(APPEND sources ${TANG_GENERATED}/emit/snippets.cpp)
+  elseif(folder STREQUAL "target")
+    list(APPEND sources ${TANG_GENERATED}/target/definitions.cpp)
   endif()
   add_library(tang_${folder} STATIC ${sources})
   add_dependencies(tang_${folder} tang_version)

@@ -9,12 +9,20 @@ add_custom_target(tang_version
   BYPRODUCTS ${TANG_GENERATED}/base/version.h
   VERBATIM)
 
-# emit/snippets.h and snippets.cpp: the files of src/emit/snippets as text, by name.
-file(GLOB TANG_SNIPPETS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/emit/snippets/*)
-add_custom_command(
-  OUTPUT ${TANG_GENERATED}/emit/snippets.cpp
-  COMMAND ${CMAKE_COMMAND} "-DFILES=${TANG_SNIPPETS}" -DOUTPUT=${TANG_GENERATED}/emit/snippets.cpp
-          -P ${PROJECT_SOURCE_DIR}/cmake/write_snippets.cmake
-  DEPENDS ${TANG_SNIPPETS} ${PROJECT_SOURCE_DIR}/cmake/write_snippets.cmake
-  VERBATIM)
-configure_file(${PROJECT_SOURCE_DIR}/cmake/snippets.h.in ${TANG_GENERATED}/emit/snippets.h COPYONLY)
+# tang_embed(STEM FUNCTION PATTERN): STEM.h and STEM.cpp, whose FUNCTION gives the files that PATTERN
+# finds under src/ as text, by name.
+function(tang_embed stem FUNCTION PATTERN)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${PATTERN})
+  set(writer ${PROJECT_SOURCE_DIR}/cmake/write_embedded.cmake)
+  set(output ${TANG_GENERATED}/${stem}.cpp)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${files}" -DHEADER=${stem}.h -DFUNCTION=${FUNCTION}
+            -DOUTPUT=${output} -P ${writer}
+    DEPENDS ${files} ${writer}
+    VERBATIM)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded.h.in ${TANG_GENERATED}/${stem}.h @ONLY)
+endfunction()
+
+tang_embed(emit/snippets snippet "src/emit/snippets/*")
+tang_embed(target/definitions definition "src/target/*.def")

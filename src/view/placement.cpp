@@ -127,9 +127,12 @@ bool Placement::has(Use use) const {
 
 bool Placement::is_bijective() const {
   int64_t wanted = 1, values = 1;
-  for (int64_t e : box()) wanted *= e;
   for (const Digit& d : digits)
     if (d.use == Use::index) values *= d.extent;
+  for (int64_t e : box()) {
+    if (e < 1 || e > values / wanted) return false;
+    wanted *= e;
+  }
   if (values != wanted) return false;
   if (inverse(*this)) return true;
   std::set<Point> seen;

@@ -9,6 +9,10 @@ namespace tang {
 
 namespace {
 
+// Of positions, coefficients and bytes, so that no sum or product of them overflows.
+constexpr int64_t most_positions = int64_t{1} << 30, most_coeff = most_positions;
+constexpr int64_t most_bytes = int64_t{1} << 40;
+
 class Reader {
  public:
   Reader(std::string_view text, const AxisNames& axes, const Names& names)
@@ -20,6 +24,7 @@ class Reader {
  private:
   Result<uint32_t> axis();
   Result<int64_t> positive(const char* what);
+  Result<int64_t> bytes();
   Result<AxisTerm> term();
   Result<std::vector<AxisTerm>> terms();
   Result<Digit> digit(const Placement& before);
@@ -65,6 +70,8 @@ Result<AxisTerm> Reader::term() {
   if (t.coeff == 0)
     return Scanner::fail_at(start, "a coefficient is 0",
                             "write `replica` for a digit without axes");
+  if (t.coeff > most_coeff || t.coeff < -most_coeff)
+    return Scanner::fail_at(start, fmt::format("a coefficient is {}", t.coeff), "2^30 is the most");
   const auto of = axis();
   if (!of) return tl::unexpected(of.error());
   t.axis = *of;
@@ -116,6 +123,8 @@ Result<Digit> Reader::digit(const Placement& before) {
   const auto extent = positive("an extent");
   if (!extent) return tl::unexpected(extent.error());
   d.extent = *extent;
+  if (d.extent > most_positions / before.positions())
+    return Scanner::fail_at(start, "there are more than 2^30 positions");
   if (in_.accept("*")) {
     const auto stride = positive("a stride");
     if (!stride) return tl::unexpected(stride.error());
@@ -150,6 +159,15 @@ Result<Placement> Reader::placement() {
   return p;
 }
 
+Result<int64_t> Reader::bytes() {
+  const int start = in_.column();
+  auto value = in_.sum(names_);
+  if (value && (*value > most_bytes || *value < -most_bytes))
+    return Scanner::fail_at(start, fmt::format("{} bytes are too many", *value),
+                            "2^40 is the most");
+  return value;
+}
+
 // `k`, `k/64`, `k%64` or `k/16%4`, then `: bytes`.
 Result<StorageDigit> Reader::storage_digit() {
   const auto of = axis();
@@ -164,9 +182,9 @@ Result<StorageDigit> Reader::storage_digit() {
     (stride ? d.of.stride : d.of.extent) = *value;
   }
   if (!in_.accept(":")) return in_.fail("the digit's bytes are expected", "write `: 128`");
-  const auto bytes = in_.sum(names_);
-  if (!bytes) return tl::unexpected(bytes.error());
-  d.bytes = *bytes;
+  const auto distance = bytes();
+  if (!distance) return tl::unexpected(distance.error());
+  d.bytes = *distance;
   return d;
 }
 
@@ -211,7 +229,7 @@ Result<Storage> Reader::storage() {
     } else if (word == "sw32" || word == "sw64" || word == "sw128") {
       s.swizzle = span_swizzle(word == "sw32" ? 32 : word == "sw64" ? 64 : 128);
     } else if (word == "at" || word == "align") {
-      const auto value = in_.sum(names_);
+      const auto value = bytes();
       if (!value) return tl::unexpected(value.error());
       (word == "at" ? s.origin : s.align) = *value;
     } else {

@@ -27,6 +27,18 @@ int Scanner::column() {
   return static_cast<int>(at_) + 1;
 }
 
+std::string_view Scanner::between(int column, int end) const {
+  std::string_view part =
+      text_.substr(static_cast<size_t>(column) - 1, static_cast<size_t>(end - column));
+  while (part.ends_with(' ')) part.remove_suffix(1);
+  return part;
+}
+
+std::string_view Scanner::rest() {
+  skip_spaces();
+  return text_.substr(at_);
+}
+
 bool Scanner::accept(std::string_view mark) {
   skip_spaces();
   const std::string_view rest = text_.substr(at_);
@@ -124,7 +136,7 @@ Result<int64_t> Scanner::product(const Names& names) {
   while (value) {
     const bool times = accept("*"), rest = !times && accept("%");
     if (!times && !rest && !accept("/")) break;
-    const auto by = primary(names);
+    auto by = primary(names);
     if (!by) return by;
     int64_t wide = 0;
     if (times && __builtin_mul_overflow(*value, *by, &wide))
@@ -142,7 +154,7 @@ Result<int64_t> Scanner::sum(const Names& names) {
   bool minus = text_.substr(static_cast<size_t>(start) - 1).starts_with('-');
   while (value) {
     if (!minus && !accept("+") && !(minus = accept("-"))) break;
-    const auto by = product(names);
+    auto by = product(names);
     if (!by) return by;
     int64_t wide = 0;
     if (minus ? __builtin_sub_overflow(*value, *by, &wide)

@@ -25,6 +25,10 @@ class Scanner {
   std::string_view peek_word();
   std::optional<int64_t> integer();  // takes digits; empty if there are none or too many
 
+  // The text from one column to before another, and all that is not taken yet.
+  std::string_view between(int column, int end) const;
+  std::string_view rest();
+
   // An error at what comes next, or at a column seen before.
   tl::unexpected<Diagnostic> fail(std::string message, std::string hint = {});
   static tl::unexpected<Diagnostic> fail_at(int column, std::string message, std::string hint = {});

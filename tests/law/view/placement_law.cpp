@@ -1,4 +1,6 @@
 // Laws of placements, at every position and coordinate of small random ones.
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // A relation is what it says: the answer, applied at every position, gives the other placement.
+#include <algorithm>
 #include <map>
 #include <set>
 

@@ -1,4 +1,5 @@
 // Laws of storages, by brute force over small boxes.
+#include <algorithm>
 #include <map>
 #include <set>
 

@@ -1,6 +1,7 @@
 // The fragment maps of matrix instructions and the relations between them.
 #include "view/placement.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

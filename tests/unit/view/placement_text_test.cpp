@@ -87,6 +87,8 @@ TEST(PlacementText, Errors) {
            Wrong{"lane (4 -> m", 9, "not closed"},
            Wrong{"lane 99999999999999999999 -> m", 6, "number is expected"},
            Wrong{"", 1, "is not a level"},
+           Wrong{"lane 65536 -> m, reg 65536 -> n", 18, "more than 2^30 positions"},
+           Wrong{"lane 4 -> 2147483648m", 11, "a coefficient is 2147483648"},
        }) {
     const auto p = parse_placement(w.text, mnk, size_of);
     ASSERT_FALSE(p) << w.text;
@@ -106,6 +108,7 @@ TEST(PlacementText, StorageErrors) {
            Wrong{"[m : 4] sw256", 9, "goes on"},
            Wrong{"[m : 4] sw(3,4,2)", 18, "less than its bits"},
            Wrong{"[m : 4] align 0", 16, "less than 1"},
+           Wrong{"[m : 9999999999999]", 6, "too many"},
        }) {
     const auto s = parse_storage(w.text, mnk, size_of);
     ASSERT_FALSE(s) << w.text;

@@ -1,6 +1,7 @@
-# Writes OUTPUT, a C++ source with the text of each of FILES, in the order of their names.
-set(text "#include \"emit/snippets.h\"\n\nnamespace tang {\n\n")
-string(APPEND text "std::string_view snippet(std::string_view name) {\n")
+# Writes OUTPUT, a C++ source whose FUNCTION, declared in HEADER, gives the text of each of FILES by
+# its name, in the order of their names.
+set(text "#include \"${HEADER}\"\n\nnamespace tang {\n\n")
+string(APPEND text "std::string_view ${FUNCTION}(std::string_view name) {\n")
 list(SORT FILES)
 foreach(file IN LISTS FILES)
   get_filename_component(name ${file} NAME)
