@@ -91,10 +91,6 @@ nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
 }  // namespace
 
 Outcome<void> check_command(Session& s) {
-  if (s.options.vm)
-    return fail(
-        error("E0806", "check --vm is not built yet", "leave it out: kernels run on the device")
-            .value());
   const auto devices = s.devices(true);
   if (!devices) return fail(devices.error());
   if (auto ok = s.load(true); !ok) return ok;

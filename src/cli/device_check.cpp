@@ -1,9 +1,12 @@
 #include "cli/device_check.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/files.h"
 #include "ir/reading.h"
+#include "loop/machine.h"
 #include "loop/text.h"
 #include "loop/verify.h"
 
@@ -47,8 +50,16 @@ Outcome<void> replace_kernels(const Session& s, Variant& v) {
   return {};
 }
 
+bool is_replaced(const Session& s, const std::string& kernel) {
+  return std::any_of(s.options.replace.begin(), s.options.replace.end(),
+                     [&](const std::string& w) { return w.substr(0, w.find('=')) == kernel; });
+}
+
+// With `replaced`, kernels that --replace names run on the virtual machine, which stays inside of
+// their buffers whatever the given programs do.
 Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const Variant& v,
-                                    const std::map<std::string, const Values*>& want) {
+                                    const std::map<std::string, const Values*>& want,
+                                    bool replaced) {
   CheckOptions o;
   o.tolerance = s.options.tol;
   o.oracle.seed = s.options.seed;
@@ -61,6 +72,9 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
   if (!program) return fail(program.error());
   const std::vector<int64_t> symbols = bound_params(v.graph);
   const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
+    const loop::Kernel& kernel = v.program().kernels[k];
+    if (s.options.vm || (replaced && is_replaced(s, kernel.name)))
+      return loop::run(v.program(), kernel, buffers, symbols);
     const auto ms = (*program)->run_kernel(k, buffers, symbols);
     if (!ms) return tl::unexpected(ms.error());
     return {};
@@ -103,10 +117,10 @@ Outcome<void> check_devices(Session& s, const std::vector<std::string>& devices,
   if (!want) return fail(want.error());
   for (const std::string& device : devices) {
     DeviceCheck c{device, {}, {}};
-    auto first = check_variant(s, device, *naive, *want);
+    auto first = check_variant(s, device, *naive, *want, false);
     if (!first) return fail(first.error());
     c.naive = std::move(*first);
-    auto second = check_variant(s, device, *derived, *want);
+    auto second = check_variant(s, device, *derived, *want, true);
     if (!second) return fail(second.error());
     c.derived = std::move(*second);
     each(c);

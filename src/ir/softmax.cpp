@@ -327,8 +327,8 @@ ExprId unguarded(Graph& g, ExprId e) {
 }
 
 // The weight exp(h·(x - M)) read at one place of its row, or in an order of its own: no coordinate
-// of the reader runs over the row as J does. Reads may be guarded, as they are under the bounds of a
-// guarded read of the weight.
+// of the reader runs over the row as J does. Reads may be guarded, as they are under the bounds of
+// a guarded read of the weight.
 std::optional<Weight> match_elsewhere(Graph& g, Canon& canon, const std::vector<MaxFold>& maxima,
                                       ExprId written) {
   const ExprId exponent = unguarded(g, written);

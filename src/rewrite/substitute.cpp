@@ -60,9 +60,8 @@ class Substitution {
     for (ExprId id : g.pool.reachable(seen)) {
       if (g.pool[id].op != Op::exp) continue;
       const ExprId exponent = g.pool[id].args[0];
-      if (g[reader].is_map() &&
-          (below_a_max(all, exponent) ||
-           match_weight(g, rw.canon, all, exponent, at, nullptr, true)))
+      if (g[reader].is_map() && (below_a_max(all, exponent) ||
+                                 match_weight(g, rw.canon, all, exponent, at, nullptr, true)))
         for (const Target& t : g[reader].targets) weights_.insert(t.tensor);
       const auto w = match_weight(g, rw.canon, alone, exponent, at, nullptr, true);
       if (!w) continue;

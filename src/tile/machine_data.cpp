@@ -234,44 +234,33 @@ void Machine::map(Warp& w, const Op& op) {
   const PlacementId id = k_[op.results[0]].type.placement;
   const Layout& l = layout(id, w.within);
   const std::vector<DimId>& axes = k_[id].axes;
-  auto& order = bodies_[&op];
-  if (order.empty()) order = k_.pool.reachable(op.body);
   std::vector<Instance> args;
   for (ValueId v : op.args) {
     args.push_back(tile_of(w, v));
     if (!args.back().part) return;
   }
   // An argument with fewer registers is read where its placement has the element's coordinates.
-  std::vector<Table> where;
-  for (const Instance& t : args) where.push_back(aligned(w, t.part->placement, id));
+  std::vector<const Table*> where;
+  for (const Instance& t : args) where.push_back(&aligned(w, t.part->placement, id));
   std::vector<Flat> forms;
   for (const Leaf& leaf : op.leaves) forms.push_back(flat(leaf.form));
+  auto& body = bodies_.try_emplace(&op, k_.pool, op.body).first->second;
   auto part = new_part(id, w.within);
   std::vector<int64_t> index = w.index;
-  std::vector<tang::Value> values(order.empty() ? 0 : tang::index(order.back()) + 1);
-  for (size_t e = 0; e < l.at.size(); ++e) {
-    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
-    for (ExprId expr : order) {
-      const ExprNode& n = k_.pool[expr];
-      tang::Value& v = values[tang::index(expr)];
-      if (n.op == tang::Op::constant) {
-        v = n.value();
-      } else if (n.op == tang::Op::var) {
-        const Leaf& leaf = op.leaves[n.variable()];
-        if (leaf.argument && where[*leaf.argument][e] == SIZE_MAX)
-          return fault(&w, &op, "this thread does not hold an element that it needs");
-        v = leaf.argument
-                ? tang::Value::real(args[*leaf.argument].part->elements[where[*leaf.argument][e]])
-                : tang::Value::integer(forms[n.variable()].at(index));
-      } else {
-        const auto arg = [&](size_t k) {
-          return n.args[k] == ExprId::none ? tang::Value() : values[tang::index(n.args[k])];
-        };
-        v = apply(n.op, n.format, arg(0), arg(1), arg(2), n.kind);
-      }
-    }
-    part->elements[e] = values[tang::index(op.body)].as_real();
+  bool held = true;
+  const auto variable = [&](uint32_t v) -> double {
+    const Leaf& leaf = op.leaves[v];
+    if (!leaf.argument) return static_cast<double>(forms[v].at(index));
+    const size_t from = (*where[*leaf.argument])[element_];
+    held &= from != SIZE_MAX;
+    return from == SIZE_MAX ? 0 : args[*leaf.argument].part->elements[from];
+  };
+  for (element_ = 0; element_ < l.at.size(); ++element_) {
+    for (size_t a = 0; a < l.rank; ++a)
+      index[tang::index(axes[a])] = l.coordinates[element_ * l.rank + a];
+    part->elements[element_] = body.value(variable);
   }
+  if (!held) return fault(&w, &op, "this thread does not hold an element that it needs");
   result(w, op, 0, std::move(part));
 }
 

@@ -12,6 +12,7 @@
 #include "expr/apply.h"
 #include "tile/machine.h"
 #include "tile/vm_barrier.h"
+#include "tile/vm_body.h"
 
 namespace tang::tile {
 
@@ -226,8 +227,9 @@ class Machine {
   std::map<const Ref*, Place> places_;  // of the operands being multiplied
   std::map<std::tuple<uint32_t, uint32_t, int64_t, Point>, Table> tables_;
   std::map<std::tuple<uint32_t, uint32_t, int64_t, bool>, Plan> plans_;
-  std::map<const Op*, std::vector<ExprId>> bodies_;  // what a map evaluates, in order
-  std::vector<std::vector<uint8_t>> written_;        // by MemoryId: elements of outputs
+  std::map<const Op*, Body> bodies_;           // of maps
+  size_t element_ = 0;                         // that a map is at
+  std::vector<std::vector<uint8_t>> written_;  // by MemoryId: elements of outputs
   std::optional<Diagnostic> fault_;
   int64_t steps_ = 0;
 };

@@ -25,7 +25,8 @@ void Machine::scan(Warp& w, const Op& op) {
   const PlacementId p = args[0].part->placement;
   const Layout& l = layout(p, w.within);
   const auto& axes = k_[p].axes;
-  const auto axis = static_cast<size_t>(std::find(axes.begin(), axes.end(), op.over[0]) - axes.begin());
+  const auto axis =
+      static_cast<size_t>(std::find(axes.begin(), axes.end(), op.over[0]) - axes.begin());
   if (axis == axes.size() || k_[op.results[0]].type.placement != p)
     return fault(&w, &op, "a scan keeps its placement and runs along an axis of it");
   std::map<Point, std::map<int64_t, std::vector<size_t>>> lines;  // replicas of an element together

@@ -8,6 +8,7 @@
 
 #include "tile/names.h"
 #include "tile/text.h"
+#include "tile/verify_rows.h"
 
 namespace tang::tile {
 
@@ -27,6 +28,9 @@ class Verifier {
       if (t.role >= k_.roles.size() || t.first < 0 || t.first >= k_.roles[t.role].copies)
         complain(fmt::format("turn `{}` starts at copy {}", t.name, t.first));
     for (const Op& op : k_.ops) operation(op);
+    if (faults_.empty())  // rows are compared with shapes that are right by themselves
+      for (const Op& op : k_.ops)
+        if (const std::string fault = row_fault(k_, op); !fault.empty()) complain(fault, &op);
     for (const Region& r : k_.regions) region(r);
     stages();
     return std::move(faults_);

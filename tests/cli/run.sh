@@ -47,6 +47,10 @@ expect 1 check "$attention" -D seq=4 --replace o="$work/wrong.loop"; out "kernel
 expect 1 check "$attention" -D seq=4 --replace o="$work/wrong.loop" --json; out '"ok":false'; out '"kernel":"o"'
 sed 's/512/256/' "$work/wrong.loop" >"$work/half.loop"
 expect 1 check "$attention" -D seq=4 --replace o="$work/half.loop"; out "1024 elements were never written"
+# It runs on the virtual machine, which stays inside of its buffers.
+sed 's/512/1024/' "$work/wrong.loop" >"$work/past.loop"
+expect 2 check "$attention" -D seq=4 --replace o="$work/past.loop"; err "E0421"; err "a store of element 2048 of \`o\`, which has 2048"
+expect 0 check "$attention" -D seq=4 --vm; out "naive 7 of 7"
 echo 'kernel o writes o { store' >"$work/bad.loop"
 expect 2 check "$attention" -D seq=4 --replace o="$work/bad.loop"; err "bad.loop:1"
 

@@ -15,7 +15,8 @@ void expect_same_everywhere(const std::string& text, std::vector<std::string> fl
   expect_agreement(c.run(), 1e-5);
 }
 
-// The fill of a guarded read takes the place of the read: the format of what is read rounds nothing.
+// The fill of a guarded read takes the place of the read: the format of what is read rounds
+// nothing.
 TEST(Found, AFillIsNotRoundedToTheFormatOfTheTensor) {
   expect_same_everywhere(
       "dim p = 4, k = 3\ninput x[p] : f32\nt[p] : u4 = 2 - p\n"

@@ -12,8 +12,8 @@ namespace {
 using Completion = MachineOptions::Completion;
 
 TEST(TileText, PrintsWhatItParses) {
-  for (const char* name : {"gemm_avx2", "gemm_wgmma", "attention_wgmma", "attention_gradient_wgmma",
-                           "delta_wgmma"}) {
+  for (const char* name :
+       {"gemm_avx2", "gemm_wgmma", "attention_wgmma", "attention_gradient_wgmma", "delta_wgmma"}) {
     const Program p = read_program(name);
     const std::string once = print(p);
     const auto again = parse_program(once, "printed");

@@ -91,7 +91,7 @@ TEST(TileMutations, MatrixProductWithARing) {
           "`commit ring s`: a stage later",
           "`release ring r0`: a stage later",
           "`d1, t1 = contract (k 64) : f.As[m + 64*h, k] * f.Bs[n, k] + d0 -> D : f32 row "
-          "wgmma.bf16.ss`: a stage later",
+          "wgmma.m64n256k16.bf16.ss`: a stage later",
       });
 }
 
@@ -146,29 +146,28 @@ TEST(TileMutations, AttentionGradientOfFiveProducts) {
       });
 }
 
-// As above. `solve` reads the triangle below the diagonal only, so what the map leaves elsewhere does
-// not matter.
+// As above. `solve` reads the triangle below the diagonal only, so what the map leaves elsewhere
+// does not matter.
 TEST(TileMutations, GatedDeltaRuleInChunks) {
-  expect_killed(
-      gated_delta("delta_wgmma", 2, 100),
-      {
-          "`copy tk[th, t1, 0] -> a.Ks[t, x] by one_thread`: a stage later",
-          "`copy tk[th, t1, 64] -> a.Ks[t, x + 64] by one_thread`: a stage later",
-          "`copy tq[th, t1, 0] -> a.Qs[t, x] by one_thread`: a stage later",
-          "`copy tq[th, t1, 64] -> a.Qs[t, x + 64] by one_thread`: a stage later",
-          "`copy tv[th, t1, 0] -> a.Vs[t, z] by one_thread`: a stage later",
-          "`copy tv[th, t1, 64] -> a.Vs[t, z + 64] by one_thread`: a stage later",
-          "`commit feed a`: a stage later",
-          "`commit tp o`: a stage later",
-          "`release feed i`: a stage later",
-          "`release feed j`: a stage later",
-          "`release tp p`: a stage later",
-          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 -1",
-          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 without s",
-          "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 1 +1",
-          "`store v -> O[th, t + t0, z + 64*c] valid T - t - t0 - 1 >= 0`: a stage later",
-          "`store zf -> S1[th, x, z + 64*c]`: a stage later",
-      });
+  expect_killed(gated_delta("delta_wgmma", 2, 100),
+                {
+                    "`copy tk[th, t1, 0] -> a.Ks[t, x] by one_thread`: a stage later",
+                    "`copy tk[th, t1, 64] -> a.Ks[t, x + 64] by one_thread`: a stage later",
+                    "`copy tq[th, t1, 0] -> a.Qs[t, x] by one_thread`: a stage later",
+                    "`copy tq[th, t1, 64] -> a.Qs[t, x + 64] by one_thread`: a stage later",
+                    "`copy tv[th, t1, 0] -> a.Vs[t, z] by one_thread`: a stage later",
+                    "`copy tv[th, t1, 64] -> a.Vs[t, z + 64] by one_thread`: a stage later",
+                    "`commit feed a`: a stage later",
+                    "`commit tp o`: a stage later",
+                    "`release feed i`: a stage later",
+                    "`release feed j`: a stage later",
+                    "`release tp p`: a stage later",
+                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 -1",
+                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 without s",
+                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 1 +1",
+                    "`store v -> O[th, t + t0, z + 64*c] valid T - t - t0 - 1 >= 0`: a stage later",
+                    "`store zf -> S1[th, x, z + 64*c]`: a stage later",
+                });
 }
 
 }  // namespace

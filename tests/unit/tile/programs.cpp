@@ -174,8 +174,7 @@ Task gated_delta(const std::string& name, int64_t heads, int64_t length) {
     in[1].set(row * d + d - 1, 6 * in[1].at(row * d + d - 1));
     double sum = 0;
     for (int64_t c = 0; c < d; ++c) sum += in[1].at(row * d + c) * in[1].at(row * d + c);
-    for (int64_t c = 0; c < d; ++c)
-      in[1].set(row * d + c, in[1].at(row * d + c) / std::sqrt(sum));
+    for (int64_t c = 0; c < d; ++c) in[1].set(row * d + c, in[1].at(row * d + c) / std::sqrt(sum));
   }
   // Decays that forget all inside of a chunk and at the end of one, and much at the last token.
   Array al = random_array(Format::f32, {heads, length}, 7), be = al;
@@ -185,7 +184,8 @@ Task gated_delta(const std::string& name, int64_t heads, int64_t length) {
     al.set(k, forgets ? 0 : last ? 0.25 : 1 / (1 + std::exp(-al.at(k) - 1)));
   }
   const Array s0 = random_array(Format::f32, {heads, d, d}, 9);
-  Array o = *make_array(Format::f64, {heads, length, d}), s1 = *make_array(Format::f64, {heads, d, d});
+  Array o = *make_array(Format::f64, {heads, length, d}),
+        s1 = *make_array(Format::f64, {heads, d, d});
   for (int64_t h = 0; h < heads; ++h) {
     std::vector<double> s(d * d);  // [x, z]
     for (size_t k = 0; k < s.size(); ++k) s[k] = s0.at(h * d * d + static_cast<int64_t>(k));

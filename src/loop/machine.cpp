@@ -1,0 +1,279 @@
+#include "loop/machine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/blocks.h"
+#include "expr/apply.h"
+#include "loop/text.h"
+
+namespace tang::loop {
+
+namespace {
+
+struct Number {
+  double r = 0;
+  int64_t i = 0;  // integers and bools
+};
+
+class Machine {
+ public:
+  Machine(const Program& program, const Kernel& kernel, std::span<void* const> buffers,
+          std::span<const int64_t> symbols, int64_t most_steps)
+      : p_(program), k_(kernel), buffers_(buffers), symbols_(symbols), left_(most_steps) {
+    locals_.resize(kernel.locals.size());
+    arrays_.resize(kernel.locals.size());
+    for (const Buffer& b : program.buffers)
+      counts_.push_back(b.count.evaluate(symbols).value_or(0));
+    match_ends();
+  }
+
+  Result<void> run() {
+    for (size_t pc = 0; pc < k_.body.size() && fault_.empty();) pc = step(pc);
+    if (fault_.empty()) return {};
+    return error("E0421", fmt::format("kernel `{}`, {}", k_.name, fault_));
+  }
+
+ private:
+  struct Open {
+    size_t start = 0;
+    int64_t next = 0, end = 0;
+  };
+
+  void match_ends() {
+    end_of_.assign(k_.body.size(), 0);
+    std::vector<size_t> open;
+    for (size_t pc = 0; pc < k_.body.size(); ++pc) {
+      const StmtKind kind = k_.body[pc].kind;
+      if (kind == StmtKind::for_ || kind == StmtKind::if_) open.push_back(pc);
+      if (kind == StmtKind::end && !open.empty()) {
+        end_of_[open.back()] = pc;
+        open.pop_back();
+      }
+    }
+  }
+
+  void fault(const Stmt& s, const std::string& text) {
+    if (fault_.empty()) fault_ = fmt::format("`{}`: {}", print_statement(p_, k_, s), text);
+  }
+
+  // ---- statements ------------------------------------------------------------------------------
+
+  // Runs the statement at `pc`; returns where to go on.
+  size_t step(size_t pc) {
+    const Stmt& s = k_.body[pc];
+    now_ = &s;
+    if (--left_ < 0) fault(s, "too many steps: this loop does not seem to end");
+    switch (s.kind) {
+      case StmtKind::for_: {
+        const int64_t first = eval(s.a).i, end = eval(s.b).i;
+        if (first >= end) return end_of_[pc] + 1;
+        locals_[index(s.local)].i = first;
+        open_.push_back({pc, first, end});
+        return pc + 1;
+      }
+      case StmtKind::if_:
+        if (eval(s.a).i == 0) return end_of_[pc] + 1;
+        open_.push_back({pc, 0, 0});
+        return pc + 1;
+      case StmtKind::end:
+        return close(pc);
+      case StmtKind::let:
+      case StmtKind::var:
+      case StmtKind::assign:
+        locals_[index(s.local)] = eval(s.a);
+        return pc + 1;
+      case StmtKind::array: {
+        auto& a = arrays_[index(s.local)];
+        a.assign(static_cast<size_t>(k_[s.local].count), std::nullopt);
+        return pc + 1;
+      }
+      case StmtKind::set:
+        set(s);
+        return pc + 1;
+      case StmtKind::store:
+        store(s);
+        return pc + 1;
+      case StmtKind::comment:
+        return pc + 1;
+    }
+    return pc + 1;
+  }
+
+  size_t close(size_t pc) {
+    Open& o = open_.back();
+    const Stmt& s = k_.body[o.start];
+    if (s.kind == StmtKind::for_ && (o.next += s.step) < o.end) {
+      locals_[index(s.local)].i = o.next;
+      return o.start + 1;
+    }
+    open_.pop_back();
+    return pc + 1;
+  }
+
+  void set(const Stmt& s) {
+    auto& a = arrays_[index(s.local)];
+    const int64_t at = eval(s.a).i;
+    const Number value = eval(s.b);
+    if (at < 0 || at >= static_cast<int64_t>(a.size()))
+      return fault(s, fmt::format("element {} of {}", at, a.size()));
+    a[static_cast<size_t>(at)] = value;
+  }
+
+  void store(const Stmt& s) {
+    const Buffer& b = p_[s.buffer];
+    const int64_t at = eval(s.a).i;
+    const Number value = eval(s.b);
+    if (!inside(s.buffer, at, "a store")) return;
+    auto* data = static_cast<std::byte*>(buffers_[index(s.buffer)]);
+    if (kind(b.format) == Kind::real)
+      store_element(b.format, data, at, value.r);
+    else
+      store_integer(b.format, data, at, value.i);
+  }
+
+  bool inside(BufferId id, int64_t at, const char* what) {
+    if (buffers_[index(id)] && at >= 0 && at < counts_[index(id)]) return true;
+    fault(*now_, fmt::format("{} of element {} of `{}`, which has {}", what, at, p_[id].name,
+                             counts_[index(id)]));
+    return false;
+  }
+
+  // ---- expressions: recursion is bounded by max_depth -------------------------------------------
+
+  static Number rounded(Type type, double x) {
+    return {type == Type::f32 ? static_cast<double>(static_cast<float>(x)) : x, 0};
+  }
+
+  Number eval(Value v) {
+    const Node& n = k_[v];
+    switch (n.op) {
+      case Op::constant:
+        return is_real(n.type) ? Number{real_value(n), 0} : Number{0, integer_value(n)};
+      case Op::symbol:
+        return {0, symbols_[n.id]};
+      case Op::local:
+        return locals_[n.id];
+      case Op::load:
+        return load(n);
+      case Op::element:
+        return element(n);
+      case Op::cast:
+        return cast(n, eval(n.args[0]));
+      case Op::round: {
+        const Number x = eval(n.args[0]);
+        if (is_real(n.type)) return {round_to(n.format, x.r), 0};
+        return {0, round_to_integer(n.format, static_cast<double>(x.i))};
+      }
+      case Op::select:
+        return eval(n.args[eval(n.args[0]).i != 0 ? 1 : 2]);
+      case Op::logical_and:
+        return {0, eval(n.args[0]).i != 0 && eval(n.args[1]).i != 0};
+      case Op::logical_or:
+        return {0, eval(n.args[0]).i != 0 || eval(n.args[1]).i != 0};
+      case Op::logical_not:
+        return {0, eval(n.args[0]).i == 0};
+      default:
+        return operation(n);
+    }
+  }
+
+  Number load(const Node& n) {
+    const auto id = static_cast<BufferId>(n.id);
+    const Buffer& b = p_[id];
+    const int64_t at = eval(n.args[0]).i;
+    if (!inside(id, at, "a load")) return {};
+    const auto* data = static_cast<const std::byte*>(buffers_[n.id]);
+    if (is_block(b.format)) return {load_block_element(b.format, data, at), 0};
+    if (kind(b.format) == Kind::real) return {load_element(b.format, data, at), 0};
+    return {0, load_integer(b.format, data, at)};
+  }
+
+  Number element(const Node& n) {
+    const auto& a = arrays_[n.id];
+    const int64_t at = eval(n.args[0]).i;
+    const std::string& name = k_[static_cast<LocalId>(n.id)].name;
+    if (at < 0 || at >= static_cast<int64_t>(a.size())) {
+      fault(*now_, fmt::format("element {} of `{}`, which has {}", at, name, a.size()));
+      return {};
+    }
+    if (!a[static_cast<size_t>(at)])
+      fault(*now_, fmt::format("element {} of `{}` is read before it is set", at, name));
+    return a[static_cast<size_t>(at)].value_or(Number{});
+  }
+
+  Number cast(const Node& n, const Number& x) const {
+    const Type from = k_[n.args[0]].type;
+    if (is_real(n.type)) return rounded(n.type, is_real(from) ? x.r : static_cast<double>(x.i));
+    if (n.type == Type::boolean) return {0, is_real(from) ? x.r != 0 : x.i != 0};
+    const Format to = n.type == Type::i64 ? Format::i64 : Format::i32;
+    if (is_real(from)) return {0, round_to_integer(to, x.r)};
+    return {0, n.type == Type::i32 ? std::clamp<int64_t>(x.i, INT32_MIN, INT32_MAX) : x.i};
+  }
+
+  // The scalar operation of the same name; fma and != are this language's own.
+  Number operation(const Node& n) {
+    Number x[3];
+    tang::Value a[3];
+    for (size_t k = 0; k < 3 && n.args[k].id != UINT32_MAX; ++k) {
+      x[k] = eval(n.args[k]);
+      const Type t = k_[n.args[k]].type;
+      a[k] = is_real(t)           ? tang::Value::real(x[k].r)
+             : t == Type::boolean ? tang::Value::boolean(x[k].i != 0)
+                                  : tang::Value::integer(x[k].i);
+    }
+    if (n.op == Op::fma) return rounded(n.type, std::fma(x[0].r, x[1].r, x[2].r));
+    if (n.op == Op::ne)
+      return {0, !apply(tang::Op::eq, {}, a[0], a[1], {}, Kind::boolean).as_bool()};
+    const Kind kind = is_real(n.type)           ? Kind::real
+                      : n.type == Type::boolean ? Kind::boolean
+                                                : Kind::integer;
+    const tang::Value r = apply(scalar(n.op), {}, a[0], a[1], a[2], kind);
+    if (is_real(n.type)) return rounded(n.type, r.as_real());
+    const int64_t i = kind == Kind::boolean ? r.as_bool() : r.as_integer();
+    return {0, n.type == Type::i32 ? static_cast<int32_t>(i) : i};
+  }
+
+  static tang::Op scalar(Op op) {
+    switch (op) {
+#define TANG_SAME(name) \
+  case Op::name:        \
+    return tang::Op::name;
+      TANG_SAME(add)
+      TANG_SAME(sub)
+      TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div) TANG_SAME(mod) TANG_SAME(floor)
+          TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs) TANG_SAME(relu) TANG_SAME(recip)
+              TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin) TANG_SAME(cos) TANG_SAME(atan2)
+                  TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p) TANG_SAME(pow) TANG_SAME(sigmoid)
+                      TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu) TANG_SAME(gelu_tanh)
+                          TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
+                              TANG_SAME(le) TANG_SAME(eq)
+#undef TANG_SAME
+                                  default : return tang::Op::add;
+    }
+  }
+
+  const Program& p_;
+  const Kernel& k_;
+  std::span<void* const> buffers_;
+  std::span<const int64_t> symbols_;
+  int64_t left_;
+  std::vector<int64_t> counts_;  // elements, by buffer
+  std::vector<size_t> end_of_;   // of a for or if: its end
+  std::vector<Number> locals_;
+  std::vector<std::vector<std::optional<Number>>> arrays_;  // by local
+  std::vector<Open> open_;
+  const Stmt* now_ = nullptr;
+  std::string fault_;
+};
+
+}  // namespace
+
+Result<void> run(const Program& program, const Kernel& kernel, std::span<void* const> buffers,
+                 std::span<const int64_t> symbols, int64_t most_steps) {
+  return Machine(program, kernel, buffers, symbols, most_steps).run();
+}
+
+}  // namespace tang::loop

@@ -1,0 +1,22 @@
+// The virtual machine of loop programs: runs a kernel statement by statement and says what is wrong
+// with it, where compiled code would go on in memory that is not its own.
+//
+// Every load, store and element of an array is checked: its index lies inside, and an array's
+// element has been set. Operations mean what loop/ops.def says; f32 operations are computed in f64
+// and rounded, so that results differ from a device's by roundings only.
+#pragma once
+
+#include <span>
+
+#include "base/diagnostic.h"
+#include "loop/program.h"
+
+namespace tang::loop {
+
+// Runs a verified kernel. `buffers` holds the memory of every buffer that the kernel touches, by
+// BufferId, with as many elements as the program says at these symbols. Errors: E0421 with the
+// statement; E0421 after `most_steps` statements, which is taken for a loop without end.
+Result<void> run(const Program& program, const Kernel& kernel, std::span<void* const> buffers,
+                 std::span<const int64_t> symbols, int64_t most_steps = int64_t{1} << 33);
+
+}  // namespace tang::loop

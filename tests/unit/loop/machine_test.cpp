@@ -1,0 +1,86 @@
+#include "loop/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loop/text.h"
+
+namespace tang::loop {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* header = R"(symbol n
+buffer x : f16[n] input
+buffer k : i8[n] input
+buffer y : f32[n] output
+
+)";
+
+struct Outcome {
+  std::vector<float> y;
+  std::string fault;
+};
+
+// Runs a kernel's body over n elements: x is 0, 1, 2, … and k alternates -1 and 1.
+Outcome run_body(const std::string& body, int64_t n = 4, int64_t most_steps = 1000) {
+  const auto p = parse_program(
+      header + std::string("kernel y reads x, k writes y {\n") + body + "\n}\n", "test");
+  if (!p) {
+    ADD_FAILURE() << p.error().message;
+    return {};
+  }
+  const auto elements = static_cast<size_t>(n);
+  std::vector<uint16_t> x(elements);
+  std::vector<int8_t> k(elements);
+  Outcome r;
+  r.y.assign(elements, -1);
+  for (size_t e = 0; e < elements; ++e) {
+    x[e] = static_cast<uint16_t>(encode_float(Format::f16, static_cast<double>(e)));
+    k[e] = e % 2 == 0 ? -1 : 1;
+  }
+  void* const buffers[] = {x.data(), k.data(), r.y.data()};
+  const auto done = run(*p, p->kernels[0], buffers, std::vector<int64_t>{n}, most_steps);
+  if (!done) r.fault = done.error().message;
+  return r;
+}
+
+TEST(LoopMachine, RunsStatements) {
+  const Outcome r = run_body(R"(
+  array a[4] : f32
+  for j in 0 .. n step 2 {
+    a[j] = x[j] * 2.0
+    a[j + 1] = 0.5
+  }
+  var sum : f32 = 0.0
+  for i in 0 .. n {
+    if k[i] < 0'i32 {
+      sum = sum + a[i]
+    }
+    let t : f32 = select(i < 3, sum, fma(a[i], 2.0, x[i]))
+    store y[i] = t
+  })");
+  EXPECT_EQ(r.fault, "");
+  EXPECT_EQ(r.y, (std::vector<float>{0, 0, 4, 4}));
+}
+
+TEST(LoopMachine, StaysInsideOfItsMemory) {
+  EXPECT_THAT(run_body("  for i in 0 .. n + 1 {\n    store y[i] = 0.0\n  }").fault,
+              HasSubstr("a store of element 4 of `y`, which has 4"));
+  EXPECT_THAT(run_body("  for i in 0 .. n {\n    store y[i] = x[i - 1]\n  }").fault,
+              HasSubstr("a load of element -1 of `x`, which has 4"));
+  EXPECT_THAT(run_body("  array a[2] : f32\n  for i in 0 .. n {\n    a[i] = 0.0\n  }").fault,
+              HasSubstr("element 2 of 2"));
+  EXPECT_THAT(run_body("  array a[2] : f32\n  store y[0] = a[1]").fault,
+              HasSubstr("element 1 of `a` is read before it is set"));
+  EXPECT_EQ(run_body("  for i in 0 .. n {\n    store y[i] = select(0 < i, x[i - 1], 9.0)\n  }").y,
+            (std::vector<float>{9, 0, 1, 2}));
+}
+
+TEST(LoopMachine, GivesUpOnALoopWithoutEnd) {
+  EXPECT_THAT(run_body("  for i in 0 .. n {\n    store y[0] = 0.0\n  }", 2000, 1000).fault,
+              HasSubstr("too many steps"));
+}
+
+}  // namespace
+}  // namespace tang::loop
