@@ -1,7 +1,9 @@
 #include "probe/driver.h"
 
+#include <chrono>
 #include <cstring>
 #include <dlfcn.h>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -116,6 +118,13 @@ Result<uint64_t> Driver::allocate(size_t bytes) {
   return at;
 }
 
+Result<void*> Driver::allocate_host(size_t bytes) {
+  void* at = nullptr;
+  const auto r = call<void**, size_t>("cuMemAllocHost_v2", &at, bytes);
+  if (!r) return tl::unexpected(r.error());
+  return at;
+}
+
 Result<void> Driver::write(uint64_t to, const std::vector<std::byte>& from) {
   return call<uint64_t, const void*, size_t>("cuMemcpyHtoD_v2", to, from.data(), from.size());
 }
@@ -149,6 +158,18 @@ Result<void> Driver::launch(const Launch& l) {
 }
 
 Result<void> Driver::wait() { return call<void*>("cuStreamSynchronize", stream_); }
+
+Result<bool> Driver::wait_for(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  while (std::chrono::duration<double>(Clock::now() - start).count() < seconds) {
+    const auto r = call<void*>("cuStreamQuery", stream_);
+    if (r) return true;
+    if (r.error().message.find("NOT_READY") == std::string::npos) return tl::unexpected(r.error());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
 
 Result<float> Driver::time(const std::function<Result<void>()>& work) {
   void *start = nullptr, *end = nullptr;

@@ -29,10 +29,14 @@ class Driver {
   Result<void*> load(const std::string& cubin);  // a module
   Result<void*> function(void* module, const std::string& name);
   Result<uint64_t> allocate(size_t bytes);
+  // Memory of the host that kernels write too.
+  Result<void*> allocate_host(size_t bytes);
   Result<void> write(uint64_t to, const std::vector<std::byte>& from);
   Result<void> read(uint64_t from, std::vector<std::byte>& to);
   Result<void> launch(const Launch& l);
   Result<void> wait();
+  // Whether all is done after at most so long.
+  Result<bool> wait_for(double seconds);
   // Milliseconds that the stream takes for what `work` puts on it.
   Result<float> time(const std::function<Result<void>()>& work);
   // Writes the 128 bytes of a map; `base` of the fields is a device address.

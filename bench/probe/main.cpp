@@ -1,6 +1,8 @@
 // tang-probe: the instruction tables against the hardware.
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -16,13 +18,20 @@ int fail(const Diagnostic& d) {
   return static_cast<int>(d.exit);
 }
 
+// A file that stays as it is keeps its time, and what is made from it.
+void write_if_new(const std::string& file, const std::string& text) {
+  std::ifstream in(file, std::ios::binary);
+  if (std::string(std::istreambuf_iterator<char>(in), {}) == text) return;
+  std::ofstream(file, std::ios::binary) << text;
+}
+
 int emit(const Plan& plan, const std::string& folder) {
   for (size_t from = 0; from < plan.kernels.size(); from += kernels_per_file) {
     const size_t to = std::min(plan.kernels.size(), from + kernels_per_file);
     const std::vector<Kernel> some(plan.kernels.begin() + static_cast<int64_t>(from),
                                    plan.kernels.begin() + static_cast<int64_t>(to));
     const std::string file = fmt::format("{}/rows_{:02}.cu", folder, from / kernels_per_file);
-    std::ofstream(file) << file_text(some);
+    write_if_new(file, file_text(some));
   }
   fmt::print("{} kernels, {} cases, {} questions\n", plan.kernels.size(), plan.cases.size(),
              questions().size());
@@ -68,7 +77,9 @@ int main_of(int argc, char** argv) {
   if (lists->parsed()) return list(plan);
   if (cases->parsed()) {
     const auto r = run_here(plan, o);
-    return r ? 0 : fail(r.error());
+    // A device that hangs would keep the driver's own end waiting.
+    if (!r) std::_Exit(fail(r.error()));
+    return 0;
   }
   const auto failed = run(plan, o);
   if (!failed) return fail(failed.error());

@@ -87,8 +87,8 @@ class Builder {
         put(m_.before, static_cast<int64_t>(m_.args.registers[i]) + byte, v_.before[i][t][n],
             size(i));
         if (is_result(i))
-          results_.push_back(
-              {static_cast<int64_t>(m_.args.registers_out) + byte, v_.result[t][n], size(i)});
+          add_result(static_cast<int64_t>(m_.args.registers_out) + byte, n, v_.result[t][n],
+                     size(i));
       }
     return {};
   }
@@ -123,7 +123,13 @@ class Builder {
 
   void add_element(size_t i, int64_t t, int64_t k, int64_t byte) {
     put(m_.before, byte, v_.before[i][t][k], size(i));
-    if (is_result(i)) results_.push_back({byte, v_.result[t][k], size(i)});
+    if (is_result(i)) add_result(byte, k, v_.result[t][k], size(i));
+  }
+
+  void add_result(int64_t byte, int64_t number, uint64_t bits, int64_t size) {
+    results_.push_back({byte, bits, size});
+    if (static_cast<int64_t>(m_.result_at.size()) <= number) m_.result_at.resize(number + 1, -1);
+    m_.result_at[number] = byte;
   }
 
   Result<void> add_tensor(size_t i) {

@@ -34,6 +34,8 @@ class Memory {
   Args args{};  // addresses are bytes into the memory, made absolute by relocate
   std::optional<MapFields> map;
   uint32_t shared_bytes = 0;  // that a launch asks for
+  // Bytes of the result's elements that are not in shared memory, by their number in the box.
+  std::vector<int64_t> result_at;
 
   void relocate(uint64_t base);
   // The first difference between what is there and what is expected, and how many there are; empty

@@ -31,6 +31,8 @@ struct Case {
   bool nan_fill = false;  // the map's fill
   int64_t by = 0;         // of a shuffle
   int64_t bytes = 0;      // that a copy with a fill reads; 0: all
+  // Storage bits of each operand's elements in place of the pattern's; empty: the pattern's.
+  std::vector<std::vector<uint64_t>> given;
 };
 
 struct Plan {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "probe/driver.h"
+#include "probe/bench.h"
 
 namespace tang::probe {
 
@@ -13,13 +13,24 @@ struct Finding {
   std::string row, sizes;
   bool ok = true;
   std::string what;
+  bool lost = false;  // the device hangs: this process can do no more
 };
+
+using Findings = Result<std::vector<Finding>>;
 
 struct Question {
   std::string name;
-  std::function<Result<std::vector<Finding>>(Driver&, void* module)> ask;
+  std::function<Findings(Bench&)> ask;
 };
 
 const std::vector<Question>& questions();
+
+// How products sum, compared with models of it (question_sums.cpp).
+Findings ask_sums(Bench& bench);
+// What tensor maps of f32 and tf32 do to values (question_maps.cpp).
+Findings ask_map_values(Bench& bench);
+Findings ask_map_changes(Bench& bench);
+// A ring under stress (question_ring.cpp).
+Findings ask_ring(Bench& bench);
 
 }  // namespace tang::probe

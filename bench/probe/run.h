@@ -10,7 +10,7 @@ struct RunOptions {
   std::string only;          // part of a row's name; empty: all
   size_t from = 0, to = -1;  // cases; the questions follow the rows' cases
   int jobs = 4;
-  int limit_s = 30;  // seconds that a case may take
+  int limit_s = 60;  // seconds that a case may take
 };
 
 // Runs cases in children, writes a JSON line for each and one for all. Returns how many failed.

@@ -1,7 +1,4 @@
 #include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,12 +10,10 @@ namespace tang::probe {
 
 namespace {
 
-constexpr size_t memory_bytes = 16 << 20;
-
 class Runner {
  public:
-  Runner(const Plan& plan, const RunOptions& options, Driver driver, uint64_t memory)
-      : plan_(plan), options_(options), d_(std::move(driver)), memory_(memory) {}
+  Runner(const Plan& plan, const RunOptions& options, Bench bench)
+      : plan_(plan), options_(options), bench_(std::move(bench)) {}
 
   // False where the context is lost.
   bool run(size_t number) {
@@ -47,7 +42,7 @@ class Runner {
 
   void write(size_t number, nlohmann::json& j) {
     j["schema"] = 1;
-    j["device"] = d_.device_name();
+    j["device"] = bench_.driver().device_name();
     std::printf("result %zu %s\n", number, j.dump().c_str());
     std::fflush(stdout);
   }
@@ -70,60 +65,26 @@ class Runner {
     return text;
   }
 
-  Result<void*> module(const std::string& file) {
-    const auto at = modules_.find(file);
-    if (at != modules_.end()) return at->second;
-    std::ifstream in(options_.folder + "/" + file, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(in), {});
-    if (bytes.empty()) return error("E0902", "no " + file, "", Exit::no_device);
-    const auto m = d_.load(bytes);
-    if (m) modules_[file] = *m;
-    return m;
-  }
-
-  Result<void*> function(const Case& c) {
-    const auto at = functions_.find(c.kernel);
-    if (at != functions_.end()) return at->second;
-    const auto m = module(fmt::format("rows_{:02}.cubin", c.kernel / kernels_per_file));
-    if (!m) return m;
-    const auto f = d_.function(*m, plan_.kernel(c).name());
-    if (f) functions_[c.kernel] = *f;
-    return f;
-  }
-
   // What is wrong; empty if nothing.
   std::string outcome(const Case& c, bool& alive) {
     auto m = make_memory(plan_, c);
     if (!m) return "table: " + m.error().message;
-    if (m->before.size() > memory_bytes) return "needs too much memory";
-    const auto f = function(c);
-    if (!f) return f.error().message;
-    m->relocate(memory_);
-    if (m->map)
-      if (const auto r = d_.encode(*m->map, m->args.map); !r) return r.error().message;
-    const Kernel& k = plan_.kernel(c);
-    Launch l{*f, k.blocks(), k.threads(), k.blocks(), m->shared_bytes, false, &m->args};
-    std::vector<std::byte> found(m->before.size());
-    Result<void> r = d_.write(memory_, m->before);
-    if (r) r = d_.launch(l);
-    if (r) r = d_.wait();
-    if (r) r = d_.read(memory_, found);
-    if (!r) {
-      alive = false;
-      return r.error().message;
+    const auto found = bench_.run(c, *m);
+    if (!found) {
+      alive = bench_.alive();
+      return found.error().message;
     }
-    const auto status = static_cast<int>(found[m->args.status - memory_]);
+    const auto status = static_cast<int>((*found)[m->args.status - bench_.memory()]);
     if (status == 1) return "the barrier never completed";
     if (status == 2) return "shared memory is not aligned";
-    return m->difference(found);
+    return m->difference(*found);
   }
 
   bool ask(size_t number) {
     const Question& q = questions()[number - plan_.cases.size()];
     if (!options_.only.empty() && q.name.find(options_.only) == std::string::npos) return true;
-    const auto m = module("questions.cubin");
-    auto found = m ? q.ask(d_, *m) : tl::unexpected(m.error());
-    const bool alive = found.has_value();
+    auto found = q.ask(bench_);
+    bool alive = found.has_value();
     if (!alive) found = std::vector<Finding>{{q.name, "", false, found.error().message}};
     for (const Finding& f : *found) {
       nlohmann::json j;
@@ -133,26 +94,22 @@ class Runner {
       j["ok"] = f.ok;
       j["what"] = f.what;
       write(number, j);
+      alive &= !f.lost;
     }
     return alive;
   }
 
   const Plan& plan_;
   const RunOptions& options_;
-  Driver d_;
-  uint64_t memory_;
-  std::map<std::string, void*> modules_;
-  std::map<size_t, void*> functions_;
+  Bench bench_;
 };
 
 }  // namespace
 
 Result<void> run_here(const Plan& plan, const RunOptions& options) {
-  auto driver = Driver::open();
-  if (!driver) return tl::unexpected(driver.error());
-  const auto memory = driver->allocate(memory_bytes);
-  if (!memory) return tl::unexpected(memory.error());
-  Runner runner(plan, options, std::move(*driver), *memory);
+  auto bench = Bench::open(plan, options.folder);
+  if (!bench) return tl::unexpected(bench.error());
+  Runner runner(plan, options, std::move(*bench));
   for (size_t k = options.from; k < options.to; ++k)
     if (!runner.run(k)) return error("E0902", "the context is lost", "", Exit::no_device);
   return {};

@@ -63,6 +63,10 @@ class Maker {
     const Operand& o = row_.operands[i];
     const Point box = row_.box(o, c_.sizes);
     v_.before[i].resize(instances(row_));
+    if (!c_.given.empty()) {
+      v_.before[i].assign(instances(row_), c_.given[i]);
+      return;
+    }
     for (std::vector<uint64_t>& list : v_.before[i])
       for (int64_t k = 0; k < element_count(box); ++k) list.push_back(element(i, o, box, k));
   }
