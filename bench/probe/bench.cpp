@@ -1,5 +1,6 @@
 #include "probe/bench.h"
 
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -39,6 +40,11 @@ Result<std::vector<std::byte>> Bench::run(const Case& c, Memory& m) {
   if (r) return found;
   alive_ = false;
   return tl::unexpected(r.error());
+}
+
+void Bench::show_progress() {
+  std::printf("progress\n");
+  std::fflush(stdout);
 }
 
 Result<void*> Bench::question(const std::string& name) {

@@ -20,6 +20,8 @@ class Bench {
 
   // What the memory holds after the case; `m` is made absolute.
   Result<std::vector<std::byte>> run(const Case& c, Memory& m);
+  // Tells the parent that there is progress, in questions that take long.
+  static void show_progress();
   // A kernel of questions.cu.
   Result<void*> question(const std::string& name);
 

@@ -13,6 +13,7 @@ struct Finding {
   std::string row, sizes;
   bool ok = true;
   std::string what;
+  std::string data;   // what to look at where `ok` is false; may be empty
   bool lost = false;  // the device hangs: this process can do no more
 };
 

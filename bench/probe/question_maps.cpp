@@ -49,7 +49,7 @@ Result<Finding> ask_type(Bench& bench, const std::string& row, const MapType& ty
   for (size_t i = 0; i < 2; ++i)
     if (found->lies[i].layout >= 0) c.lies[i] = {found->lies[i].layout, 0, 0};
   c.given.assign(2, std::vector<uint64_t>(words.begin(), words.end()));
-  c.given[0].assign(12, 0x3f800000);
+  c.given[0].assign(12, 0);
   auto m = make_memory(bench.plan(), c);
   if (!m) return tl::unexpected(m.error());
   m->map->type = type.number;

@@ -111,6 +111,17 @@ class Sums {
     return all_.size() - wrong;
   }
 
+  // Sums that no model explains: `d; a*b, …; found`.
+  std::string listed() const {
+    std::string text;
+    for (size_t k = 0; k < std::min<size_t>(all_.size(), 64); ++k) {
+      text += fmt::format("{:a};", all_[k].d);
+      for (const Factor& f : all_[k].terms) text += fmt::format(" {:a}*{:a}", f.a, f.b);
+      text += fmt::format("; {:a}\n", all_[k].found);
+    }
+    return text;
+  }
+
   Finding judged() const {
     std::vector<SumModel> fitting;
     SumModel best;
@@ -130,6 +141,7 @@ class Sums {
     f.row = row_.name_at(c_.sizes);
     f.sizes = bench_.plan().sizes(c_);
     f.ok = as_table && !fitting.empty();
+    if (fitting.empty()) f.data = listed();
     if (fitting.empty())
       f.what = fmt::format("no model fits; {} of {} sums as: {}", most, all_.size(), best.text());
     else
@@ -172,6 +184,7 @@ Findings ask_sums(Bench& bench) {
     const auto f = Sums(bench, c, 11).find();
     if (!f) return tl::unexpected(f.error());
     result.push_back(*f);
+    Bench::show_progress();
   }
   return result;
 }

@@ -93,6 +93,7 @@ class Runner {
       j["sizes"] = f.sizes;
       j["ok"] = f.ok;
       j["what"] = f.what;
+      if (!f.data.empty()) j["data"] = f.data;
       write(number, j);
       alive &= !f.lost;
     }
