@@ -13,6 +13,19 @@ namespace tang::loop {
 
 namespace {
 
+// The scalar operation of the same name.
+tang::Op scalar(Op op) {
+  static const std::vector<tang::Op> by_name = [] {
+    std::vector<tang::Op> all(static_cast<size_t>(Op::select) + 1, tang::Op::constant);
+    for (size_t k = 0; k < all.size(); ++k)
+      for (uint8_t n = 0; n <= static_cast<uint8_t>(tang::Op::pow); ++n)
+        if (info(static_cast<tang::Op>(n)).name == info(static_cast<Op>(k)).name)
+          all[k] = static_cast<tang::Op>(n);
+    return all;
+  }();
+  return by_name[static_cast<size_t>(op)];
+}
+
 struct Number {
   double r = 0;
   int64_t i = 0;  // integers and bools
@@ -234,25 +247,6 @@ class Machine {
     if (is_real(n.type)) return rounded(n.type, r.as_real());
     const int64_t i = kind == Kind::boolean ? r.as_bool() : r.as_integer();
     return {0, n.type == Type::i32 ? static_cast<int32_t>(i) : i};
-  }
-
-  static tang::Op scalar(Op op) {
-    switch (op) {
-#define TANG_SAME(name) \
-  case Op::name:        \
-    return tang::Op::name;
-      TANG_SAME(add)
-      TANG_SAME(sub)
-      TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div) TANG_SAME(mod) TANG_SAME(floor)
-          TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs) TANG_SAME(relu) TANG_SAME(recip)
-              TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin) TANG_SAME(cos) TANG_SAME(atan2)
-                  TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p) TANG_SAME(pow) TANG_SAME(sigmoid)
-                      TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu) TANG_SAME(gelu_tanh)
-                          TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
-                              TANG_SAME(le) TANG_SAME(eq)
-#undef TANG_SAME
-                                  default : return tang::Op::add;
-    }
   }
 
   const Program& p_;
