@@ -245,8 +245,13 @@ class Planner {
     return lanes_for(n.reduce.back());
   }
 
+  // By forms, since the stride of an axis is 0 where a later one has no elements.
   bool mentioned(const std::vector<LeafId>& leaves, DimId d) const {
-    return std::any_of(leaves.begin(), leaves.end(), [&](LeafId l) { return motion(l, d) != 0; });
+    return std::any_of(leaves.begin(), leaves.end(), [&](LeafId l) {
+      const std::vector<Form>& forms = g.leaf(l).forms;
+      return std::any_of(forms.begin(), forms.end(),
+                         [&](const Form& f) { return contains(dims_of(g, f), d); });
+    });
   }
 
   // Chooses lanes along the innermost reduce loop or a vector of points inside it.

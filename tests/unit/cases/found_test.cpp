@@ -56,6 +56,14 @@ TEST(Found, AnArrayReadBothWaysIsStored) {
       {"-std=gnu11", "-O2", "-fno-math-errno", "-ffp-contract=off"});
 }
 
+// An axis of no elements makes the strides before it 0; what is read still moves along them.
+TEST(Found, ANestedReadOverAnEmptyAxisMoves) {
+  expect_same_everywhere(
+      "param n = 6\ndim i = 4, j = 4, p = n, q = 7, b = 0, c = n\ninput x[j, q, b] : f64\n"
+      "t[j, b] = sum[c, p](x[j, 2*j, b])\ny[i] = max[b, p](tanh(t?[p + i - 1, b + 2; 0]))\n"
+      "output y\n");
+}
+
 // Targets may drop different indices, in any order that one order of all of them keeps.
 TEST(Found, TargetsAgreeOnAnOrderThatNoneOfThemStates) {
   expect_same_everywhere(
