@@ -50,7 +50,7 @@ function(tang_gtest_program kind folder)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   gtest_discover_tests(${name}
     TEST_PREFIX ${kind}.${folder}. WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 600
+    DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 1200
     ENVIRONMENT "RC_PARAMS=${TANG_TEST_PARAMETERS}")
 endfunction()
 

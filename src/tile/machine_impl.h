@@ -113,6 +113,7 @@ class Machine {
 
   // Waiting.
   bool channel_op(Warp& w, const Op& op);
+  void define_slot(Warp& w, const Op& op, size_t ring, int64_t slot);
   bool acquire(Warp& w, const Op& op);
   bool commit(Warp& w, const Op& op);
   bool receive(Warp& w, const Op& op);

@@ -60,6 +60,15 @@ bool Machine::channel_op(Warp& w, const Op& op) {
   }
 }
 
+void Machine::define_slot(Warp& w, const Op& op, size_t ring, int64_t slot) {
+  Instance s;
+  s.what = Instance::What::slot;
+  s.channel = op.channel;
+  s.ring = ring;
+  s.slot = slot;
+  define(w, op.results[0], std::move(s));
+}
+
 bool Machine::acquire(Warp& w, const Op& op) {
   const auto c = index_of(op.channel);
   const Channel& channel = k_.channels[c];
@@ -80,12 +89,7 @@ bool Machine::acquire(Warp& w, const Op& op) {
     learn(w, empty.knows(), empty.fenced());
   }
   ++w.produced[c];
-  Instance s;
-  s.what = Instance::What::slot;
-  s.channel = op.channel;
-  s.ring = ring;
-  s.slot = slot;
-  define(w, op.results[0], s);
+  define_slot(w, op, ring, slot);
   return true;
 }
 
@@ -114,12 +118,7 @@ bool Machine::receive(Warp& w, const Op& op) {
   if (!full.passed((lap & 1) ^ channel.full.phase)) return false;
   learn(w, full.knows(), full.fenced());
   ++w.consumed[c];
-  Instance s;
-  s.what = Instance::What::slot;
-  s.channel = op.channel;
-  s.ring = ring;
-  s.slot = slot;
-  define(w, op.results[0], s);
+  define_slot(w, op, ring, slot);
   return true;
 }
 
