@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+
+#include <fmt/format.h>
 
 namespace tang {
 
@@ -118,5 +121,45 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> tokenize(std::string_view text) { return Lexer(text).run(); }
+
+Token TokenReader::take() {
+  const Token token = peek();
+  if (!error_ && at_ + 1 < tokens_.size()) ++at_;
+  return token;
+}
+
+bool TokenReader::is(std::string_view text, size_t ahead) const {
+  const Token& token = peek(ahead);
+  return (token.kind == TokenKind::mark || token.kind == TokenKind::name) && token.text == text;
+}
+
+bool TokenReader::accept(std::string_view text) {
+  if (!is(text)) return false;
+  take();
+  return true;
+}
+
+void TokenReader::expect(std::string_view text) {
+  if (!accept(text)) fail("E0110", fmt::format("expected `{}`", text), peek());
+}
+
+int64_t TokenReader::integer() {
+  const Token token = take();
+  int64_t value = 0;
+  const char* last = token.text.data() + token.text.size();
+  const bool ok = token.kind == TokenKind::number && token.suffix.empty();
+  const auto [end, code] = std::from_chars(token.text.data(), last, value);
+  if (!ok || end != last || code != std::errc{}) fail("E0110", "expected an integer", token);
+  return value;
+}
+
+void TokenReader::fail(std::string id, std::string message, const Token& at) {
+  if (error_) return;
+  Diagnostic d;
+  d.id = std::move(id);
+  d.message = std::move(message);
+  d.where = {file_, at.line, at.col, std::max<int>(1, static_cast<int>(at.text.size()))};
+  error_ = std::move(d);
+}
 
 }  // namespace tang

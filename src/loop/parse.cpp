@@ -7,34 +7,8 @@
 namespace tang::loop {
 
 void Parser::fail(std::string id, std::string message, const Token& at) {
-  if (error_) return;
-  Diagnostic d;
-  d.id = std::move(id);
-  d.message = std::move(message);
-  d.where = {file_, at.line, at.col, std::max<int>(1, static_cast<int>(at.text.size()))};
-  if (!kernel_.name.empty()) d.message = fmt::format("kernel `{}`: {}", kernel_.name, d.message);
-  error_ = std::move(d);
-}
-
-Token Parser::take() {
-  const Token token = peek();
-  if (!error_ && at_ + 1 < tokens_.size()) ++at_;
-  return token;
-}
-
-bool Parser::is(std::string_view text, size_t ahead) const {
-  const Token& token = peek(ahead);
-  return (token.kind == TokenKind::mark || token.kind == TokenKind::name) && token.text == text;
-}
-
-bool Parser::accept(std::string_view text) {
-  if (!is(text)) return false;
-  take();
-  return true;
-}
-
-void Parser::expect(std::string_view text) {
-  if (!accept(text)) fail("E0110", fmt::format("expected `{}`", text), peek());
+  if (!kernel_.name.empty()) message = fmt::format("kernel `{}`: {}", kernel_.name, message);
+  TokenReader::fail(std::move(id), std::move(message), at);
 }
 
 std::string Parser::name(std::string_view what) {
@@ -44,16 +18,6 @@ std::string Parser::name(std::string_view what) {
     return {};
   }
   return std::string(take().text);
-}
-
-int64_t Parser::integer() {
-  const Token token = take();
-  int64_t value = 0;
-  const char* last = token.text.data() + token.text.size();
-  const bool ok = token.kind == TokenKind::number && token.suffix.empty();
-  const auto [end, code] = std::from_chars(token.text.data(), last, value);
-  if (!ok || end != last || code != std::errc{}) fail("E0110", "expected an integer", token);
-  return value;
 }
 
 void Parser::newline() {

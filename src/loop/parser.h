@@ -15,12 +15,11 @@ namespace tang::loop {
 
 inline constexpr int max_nesting = 200;  // of parentheses and blocks in the text
 
-// One pass over the tokens. The first error is kept; after it every step does nothing, because the
-// current token becomes `finish`.
-class Parser {
+class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& file, Program& program)
-      : tokens_(tokenize(text)), file_(file), program_(program) {}
+      : TokenReader(text, file), program_(program) {}
+  using TokenReader::error;
 
   void program();
   Kernel kernel();
@@ -28,22 +27,14 @@ class Parser {
     skip_newlines();
     if (peek().kind != TokenKind::finish) fail("E0110", "expected the end of the text", peek());
   }
-  const std::optional<Diagnostic>& error() const { return error_; }
 
  private:
   // Tokens.
-  const Token& peek(size_t ahead = 0) const {
-    return error_ ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-  }
-  Token take();
-  bool is(std::string_view text, size_t ahead = 0) const;
-  bool accept(std::string_view text);
-  void expect(std::string_view text);
   std::string name(std::string_view what);
-  int64_t integer();
   void newline();
   void skip_newlines();
-  void fail(std::string id, std::string message, const Token& at);
+  // Names the kernel being read.
+  void fail(std::string id, std::string message, const Token& at) override;
 
   // Header.
   void header_line();
@@ -86,15 +77,11 @@ class Parser {
   bool expect_type(Value v, Type type, const Token& at);
   bool enter(const Token& at);
 
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
-  std::string file_;
   Program& program_;
   Kernel kernel_;
   std::map<std::string, LocalId> visible_;
   std::vector<std::vector<std::string>> scopes_;
   int nesting_ = 0;
-  std::optional<Diagnostic> error_;
 };
 
 }  // namespace tang::loop

@@ -7,7 +7,6 @@ namespace tang::tile {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> spaces = {"global", "packed", "shared"};
 constexpr std::array<std::string_view, 4> lives = {"op", "kernel", "call", "program"};
 constexpr std::array<std::string_view, 4> roles = {"arg", "out", "work", "memory"};
 constexpr std::array<std::string_view, 3> uses = {"load", "store", "add"};
@@ -23,12 +22,10 @@ std::optional<E> find(const std::array<std::string_view, N>& names, std::string_
 
 }  // namespace
 
-std::string_view name(Space s) { return spaces[static_cast<size_t>(s)]; }
 std::string_view name(Life l) { return lives[static_cast<size_t>(l)]; }
 std::string_view name(Memory::Role r) { return roles[static_cast<size_t>(r)]; }
 std::string_view name(TensorMap::Use u) { return uses[static_cast<size_t>(u)]; }
 std::string_view name(Signal::By b) { return signals[static_cast<size_t>(b)]; }
-std::optional<Space> parse_space(std::string_view name) { return find<Space>(spaces, name); }
 std::optional<Life> parse_life(std::string_view name) { return find<Life>(lives, name); }
 std::optional<Memory::Role> parse_memory_role(std::string_view name) {
   return find<Memory::Role>(roles, name);

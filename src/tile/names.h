@@ -5,12 +5,10 @@
 
 namespace tang::tile {
 
-std::string_view name(Space s);
 std::string_view name(Life l);
 std::string_view name(Memory::Role r);
 std::string_view name(TensorMap::Use u);
 std::string_view name(Signal::By b);
-std::optional<Space> parse_space(std::string_view name);
 std::optional<Life> parse_life(std::string_view name);
 std::optional<Memory::Role> parse_memory_role(std::string_view name);
 std::optional<TensorMap::Use> parse_use(std::string_view name);

@@ -10,38 +10,7 @@
 
 namespace tang::tile {
 
-// ---- tokens
-// --------------------------------------------------------------------------------------
-
-void Parser::fail(std::string id, std::string message, const Token& at) {
-  if (error_) return;
-  Diagnostic d;
-  d.id = std::move(id);
-  d.message = std::move(message);
-  d.where = {file_, at.line, at.col, std::max<int>(1, static_cast<int>(at.text.size()))};
-  error_ = std::move(d);
-}
-
-Token Parser::take() {
-  const Token t = peek();
-  if (!error_ && at_ + 1 < tokens_.size()) ++at_;
-  return t;
-}
-
-bool Parser::is(std::string_view text, size_t ahead) const {
-  const Token& t = peek(ahead);
-  return (t.kind == TokenKind::name || t.kind == TokenKind::mark) && t.text == text;
-}
-
-bool Parser::accept(std::string_view text) {
-  if (!is(text)) return false;
-  take();
-  return true;
-}
-
-void Parser::expect(std::string_view text) {
-  if (!accept(text)) fail("E0110", fmt::format("expected `{}`", text), peek());
-}
+// ---- tokens ------------------------------------------------------------------------------------
 
 std::string Parser::name(std::string_view what) {
   if (peek().kind != TokenKind::name) {
@@ -59,12 +28,7 @@ std::string Parser::dotted(std::string_view what) {
 
 int64_t Parser::integer() {
   const bool negative = accept("-");
-  const Token t = take();
-  int64_t value = 0;
-  const auto end = t.text.data() + t.text.size();
-  const auto read = std::from_chars(t.text.data(), end, value);
-  if (t.kind != TokenKind::number || read.ec != std::errc() || read.ptr != end)
-    fail("E0110", "expected an integer", t);
+  const int64_t value = TokenReader::integer();
   return negative ? -value : value;
 }
 

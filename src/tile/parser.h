@@ -14,33 +14,22 @@ namespace tang::tile {
 
 inline constexpr int max_nesting = 100;  // of parentheses and blocks in the text
 
-// The first error is kept; after it every step does nothing, because the current token becomes
-// `finish`.
-class Parser {
+class Parser : private TokenReader {
  public:
-  Parser(std::string_view text, const std::string& file)
-      : text_(text), tokens_(tokenize(text)), file_(file) {}
+  Parser(std::string_view text, const std::string& file) : TokenReader(text, file) {}
+  using TokenReader::error;
 
   Program program();
-  const std::optional<Diagnostic>& error() const { return error_; }
 
  private:
   // Tokens.
-  const Token& peek(size_t ahead = 0) const {
-    return error_ ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-  }
-  Token take();
-  bool is(std::string_view text, size_t ahead = 0) const;
-  bool accept(std::string_view text);
-  void expect(std::string_view text);
   std::string name(std::string_view what);
   std::string dotted(std::string_view what);
-  int64_t integer();
+  int64_t integer();  // a sign may stand before it
   double number();
   void newline();
   void skip_newlines();
   std::string_view rest_of_line();
-  void fail(std::string id, std::string message, const Token& at);
   template <class Item>
   void list(const Item& item);  // items separated by commas
 
@@ -109,10 +98,6 @@ class Parser {
   void clauses(Op& op);
   void results(Op& op, const std::vector<std::pair<std::string, Token>>& names);
 
-  std::string_view text_;
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
-  std::string file_;
   Program program_;
   Kernel k_;
   std::map<std::string, DimId> dims_;
@@ -125,7 +110,6 @@ class Parser {
   const Monoid* combining_ = nullptr;  // the monoid whose combine is being read
   Type result_;                        // that the statement being read states
   int nesting_ = 0;
-  std::optional<Diagnostic> error_;
 };
 
 template <class Item>

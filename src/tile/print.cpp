@@ -135,7 +135,7 @@ class Printer {
     for (const Role& r : k_.roles) role(r);
     for (const Channel& c : k_.channels) channel(c);
     for (const Monoid& m : k_.monoids)
-      if (!m.builtin) line(print_monoid(p_, k_, m));
+      if (!m.builtin) line(print_monoid(k_, m));
     for (const Turn& t : k_.turns)
       line(fmt::format("turn {} of {} first {}", t.name, k_.roles[t.role].name, t.first));
     for (const NamedPlacement& n : k_.placements)
@@ -152,8 +152,8 @@ class Printer {
     if (m.role != Memory::Role::local)
       return line(fmt::format("{} {} : {}", name(m.role), shape, tang::name(m.format)));
     const std::string life = m.life == Life::kernel ? "" : fmt::format(" {}", name(m.life));
-    line(fmt::format("memory {} : {} {}{} = {}", shape, name(m.space), tang::name(m.format), life,
-                     tang::print(m.layout, names(m.axes))));
+    line(fmt::format("memory {} : {} {}{} = {}", shape, tang::name(m.space), tang::name(m.format),
+                     life, tang::print(m.layout, names(m.axes))));
   }
 
   void tensor_map(const TensorMap& m) {

@@ -1,11 +1,11 @@
 #include "tile/print_expr.h"
 
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ir/print.h"
 #include "tile/text.h"
 
 namespace tang::tile {
@@ -61,10 +61,7 @@ std::string within(const Spelled& s, Level wanted) {
 }
 
 Spelled constant(const ExprNode& n) {
-  const tang::Value v = n.value();
-  const std::string s = v.kind == Kind::boolean   ? (v.i != 0 ? "true" : "false")
-                        : v.kind == Kind::integer ? fmt::format("{}", v.i)
-                                                  : number_text(v.r);
+  const std::string s = print_value(n.value(), true);
   return {s, s[0] == '-' ? level_unary : level_atom};
 }
 
@@ -88,13 +85,7 @@ Spelled spell(const ExprNode& n, const std::vector<Spelled>& args) {
 
 }  // namespace
 
-std::string number_text(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
-  std::string s = fmt::format("{}", x);
-  if (s.find_first_of(".e") == std::string::npos) s += ".0";
-  return s;
-}
+std::string number_text(double x) { return print_value(tang::Value::real(x), true); }
 
 std::string print_expr(const ExprPool& pool, ExprId e,
                        const std::function<std::string(uint32_t)>& leaf) {
@@ -123,7 +114,7 @@ std::string print_body(const Program& program, const Kernel& kernel, const Op& o
   });
 }
 
-std::string print_monoid(const Program&, const Kernel& kernel, const Monoid& m) {
+std::string print_monoid(const Kernel& kernel, const Monoid& m) {
   std::vector<std::string> identity, combine;
   for (double x : m.identity) identity.push_back(number_text(x));
   for (ExprId e : m.combine)

@@ -39,6 +39,7 @@
 
 #include "base/diagnostic.h"
 #include "expr/expr.h"
+#include "target/row.h"
 #include "view/form.h"
 #include "view/storage.h"
 
@@ -74,7 +75,6 @@ struct Index {
 
 // ---- memories ----------------------------------------------------------------------------------
 
-enum class Space : uint8_t { global, packed, shared };
 enum class Life : uint8_t {
   op,
   kernel,

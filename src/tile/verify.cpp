@@ -53,21 +53,8 @@ class Verifier {
       return complain(fmt::format("placement `{}`: {}", p.name, fault));
     if (p.placement.rank() != p.axes.size())
       return complain(fmt::format("placement `{}` has {} axes", p.name, p.placement.rank()));
-    Placement index = p.placement;  // each element is held once, replicas and partials aside
-    std::erase_if(index.digits, [](const Digit& d) { return d.use != Use::index; });
-    std::set<Point> seen;
-    for (int64_t n = 0; n < p.placement.positions(); ++n) {
-      const Position at = p.placement.position(n);
-      bool first = true;  // of its replicas
-      for (size_t k = 0; k < p.placement.digits.size(); ++k)
-        first &= p.placement.digits[k].use == Use::index || p.placement.digit(k, at) == 0;
-      if (first && !seen.insert(p.placement.coordinates(at)).second)
-        return complain(fmt::format("placement `{}` holds an element twice", p.name));
-    }
-    int64_t box = 1;
-    for (int64_t e : p.placement.box()) box *= e;
-    if (static_cast<int64_t>(seen.size()) != box)
-      complain(fmt::format("placement `{}` leaves elements of its box without a holder", p.name));
+    if (!p.placement.is_bijective())
+      complain(fmt::format("placement `{}` does not hold each element of its box once", p.name));
   }
 
   static Point constant_box(const Memory& m) {
@@ -266,8 +253,7 @@ class Verifier {
         return complain(
             fmt::format("the box does not lie in `{}` as a bulk copy packs it", memory.name), &op);
     }
-    if (first % std::max<int64_t>(128, 1) != 0)
-      complain("a bulk copy starts at a multiple of 128 bytes", &op);
+    if (first % 128 != 0) complain("a bulk copy starts at a multiple of 128 bytes", &op);
   }
 
   std::vector<int64_t> zeros() const { return std::vector<int64_t>(p_.params.size(), 0); }
