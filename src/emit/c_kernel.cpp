@@ -87,7 +87,7 @@ bool KernelWriter::reads_memory(Value root) const {
     work.pop_back();
     if (node.op == Op::load || node.op == Op::element) return true;
     if (node.op == Op::local && kernel_.locals[node.id].kind == LocalKind::var) return true;
-    for (int k = 0; k < info(node.op).arity; ++k) work.push_back(node.args[k]);
+    for (const Value v : loop::Operands(node)) work.push_back(v);
   }
   return false;
 }
@@ -102,8 +102,9 @@ bool KernelWriter::loads_in_arm(Value root) const {
     if (!seen.insert({value.id, in_arm}).second) continue;
     const Node& node = kernel_[value];
     if (in_arm && node.op == Op::load) return true;
-    for (int k = 0; k < info(node.op).arity; ++k)
-      work.emplace_back(node.args[k], in_arm || (node.op == Op::select && k > 0));
+    const bool chooses = node.op == Op::select && node.lanes == 1;
+    for (const Value v : loop::Operands(node))
+      work.emplace_back(v, in_arm || (chooses && v != node.args[0]));
   }
   return false;
 }

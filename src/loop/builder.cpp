@@ -113,9 +113,9 @@ std::string Builder::fresh(std::string_view wanted) {
   return unique;
 }
 
-LocalId Builder::add_local(std::string_view name, LocalKind kind, Type type, int64_t count) {
+LocalId Builder::add_local(std::string_view name, LocalKind kind, Shape shape, int64_t count) {
   check(in_kernel_, "a statement outside a kernel");
-  kernel_.locals.push_back({fresh(name), kind, type, count});
+  kernel_.locals.push_back({fresh(name), kind, shape.type, count, shape.lanes});
   return static_cast<LocalId>(kernel_.locals.size() - 1);
 }
 
@@ -133,6 +133,7 @@ Value Builder::read(LocalId local) {
   Node node;
   node.op = Op::local;
   node.type = kernel_[local].type;
+  node.lanes = kernel_[local].lanes;
   node.id = index(local);
   return add_node(node);
 }
@@ -146,9 +147,9 @@ Stmt& Builder::add_stmt(StmtKind kind) {
 
 Value Builder::begin_for(std::string_view name, Value lo, Value hi, ForOptions options) {
   if (!known(lo) || !known(hi)) lo = hi = integer(0);
-  check(type(lo) == Type::i64 && type(hi) == Type::i64, "loop bounds are i64");
+  check(is_size(lo) && is_size(hi), "loop bounds are i64");
   check(options.step > 0, "a loop step is positive");
-  const LocalId local = add_local(name, LocalKind::loop, Type::i64);
+  const LocalId local = add_local(name, LocalKind::loop, {Type::i64});
   Stmt& stmt = add_stmt(StmtKind::for_);
   stmt.local = local;
   stmt.a = lo;
@@ -161,7 +162,8 @@ Value Builder::begin_for(std::string_view name, Value lo, Value hi, ForOptions o
 
 void Builder::begin_if(Value condition) {
   if (!known(condition)) condition = boolean(false);
-  check(type(condition) == Type::boolean, "the condition of `if` is a bool");
+  const bool scalar = lanes(condition) == 1 && type(condition) == Type::boolean;
+  check(scalar, "the condition of `if` is a bool");
   add_stmt(StmtKind::if_).a = condition;
   ++open_;
 }
@@ -174,7 +176,7 @@ void Builder::end() {
 
 Value Builder::let(std::string_view name, Value value) {
   if (!known(value)) value = integer(0);
-  const LocalId local = add_local(name, LocalKind::let, type(value));
+  const LocalId local = add_local(name, LocalKind::let, kernel_[value].shape());
   Stmt& stmt = add_stmt(StmtKind::let);
   stmt.local = local;
   stmt.a = value;
@@ -183,7 +185,7 @@ Value Builder::let(std::string_view name, Value value) {
 
 Value Builder::var(std::string_view name, Value value) {
   if (!known(value)) value = integer(0);
-  const LocalId local = add_local(name, LocalKind::var, type(value));
+  const LocalId local = add_local(name, LocalKind::var, kernel_[value].shape());
   Stmt& stmt = add_stmt(StmtKind::var);
   stmt.local = local;
   stmt.a = value;
@@ -196,7 +198,9 @@ void Builder::assign(Value var, Value value) {
   const bool is_var =
       target.op == Op::local && kernel_[static_cast<LocalId>(target.id)].kind == LocalKind::var;
   if (!check(is_var, "only a `var` is assigned")) return;
-  check(type(var) == type(value), "an assigned value has the type of its `var`");
+  if (lanes(var) > 1) value = spread(value, lanes(var));
+  check(kernel_[var].shape() == kernel_[value].shape(),
+        "an assigned value has the type of its `var`");
   Stmt& stmt = add_stmt(StmtKind::assign);
   stmt.local = static_cast<LocalId>(target.id);
   stmt.a = value;
@@ -204,30 +208,49 @@ void Builder::assign(Value var, Value value) {
 
 Array Builder::array(std::string_view name, Type type, int64_t count) {
   check(count > 0, "an array has at least one element");
-  const LocalId local = add_local(name, LocalKind::array, type, count);
+  const LocalId local = add_local(name, LocalKind::array, {type}, count);
   add_stmt(StmtKind::array).local = local;
   return Array{local};
 }
 
-void Builder::set(Array array, Value index, Value value) {
-  if (!known(index) || !known(value)) return;
-  check(type(index) == Type::i64, "an array index is i64");
-  check(kernel_[array.id].type == type(value), "an array element has the array's type");
-  Stmt& stmt = add_stmt(StmtKind::set);
-  stmt.local = array.id;
+bool Builder::is_size(Value v) { return kernel_[v].shape() == Shape{Type::i64}; }
+
+void Builder::write(StmtKind kind, uint32_t id, Value index, Value value,
+                    const StoreOptions& options) {
+  if (options.first && lanes(value) == 1) {
+    begin_if(lt(integer(0), *options.first));
+    write(kind, id, index, value, {});
+    return end();
+  }
+  const bool plain = options.stride && constant(*options.stride) == 1;
+  const Value stride = plain || !options.stride ? Value{} : *options.stride;
+  const Value first = options.first.value_or(Value{});
+  for (const Value v : {stride, first})
+    if (v != Value{} && !known(v)) return;
+  const std::string fault = address_fault(kernel_, index, stride, first, lanes(value), false);
+  if (!fault.empty()) return fail(fault);
+  Stmt& stmt = add_stmt(kind);
+  if (kind == StmtKind::set)
+    stmt.local = static_cast<LocalId>(id);
+  else
+    stmt.buffer = static_cast<BufferId>(id);
   stmt.a = index;
   stmt.b = value;
+  stmt.stride = stride;
+  stmt.first = first;
 }
 
-void Builder::store(BufferId buffer, Value index, Value value) {
+void Builder::set(Array array, Value index, Value value, StoreOptions options) {
+  if (!known(index) || !known(value)) return;
+  check(kernel_[array.id].type == type(value), "an array element has the array's type");
+  write(StmtKind::set, tang::loop::index(array.id), index, value, options);
+}
+
+void Builder::store(BufferId buffer, Value index, Value value, StoreOptions options) {
   if (!known(index) || !known(value)) return;
   if (!check(tang::loop::index(buffer) < program_.buffers.size(), "a store into no buffer")) return;
-  check(type(index) == Type::i64, "a buffer index is i64");
   insert_sorted(kernel_.writes, buffer);
-  Stmt& stmt = add_stmt(StmtKind::store);
-  stmt.buffer = buffer;
-  stmt.a = index;
-  stmt.b = value;
+  write(StmtKind::store, tang::loop::index(buffer), index, value, options);
 }
 
 void Builder::comment(std::string_view text) {
@@ -284,31 +307,70 @@ Value Builder::poly(const Poly& size) {
   return sum;
 }
 
-Value Builder::load(BufferId buffer, Value index) {
+// A load or element; `node` says of what.
+Value Builder::memory(Node node, Value index, const LoadOptions& options) {
+  if (options.first && options.lanes == 1) {
+    const Value zero = is_real(node.type)           ? real(node.type, 0)
+                       : node.type == Type::boolean ? boolean(false)
+                                                    : integer(0, node.type);
+    return select(lt(integer(0), *options.first), memory(node, index, {}), zero);
+  }
+  const bool plain = options.stride && constant(*options.stride) == 1;
+  node.args[0] = index;
+  if (options.stride && !plain) node.args[1] = *options.stride;
+  if (options.first) node.args[2] = *options.first;
+  for (const Value v : Operands(node))
+    if (!known(v)) return real(Type::f32, 0);
+  const bool gathers = node.op == Op::load;
+  const std::string fault =
+      address_fault(kernel_, index, node.args[1], node.args[2], options.lanes, gathers);
+  check(fault.empty(), fault);
+  node.lanes = static_cast<uint8_t>(options.lanes);
+  return add_node(node);
+}
+
+Value Builder::load(BufferId buffer, Value index, LoadOptions options) {
   if (!known(index)) index = integer(0);
   if (!check(tang::loop::index(buffer) < program_.buffers.size(), "a load from no buffer")) {
     return f32(0);
   }
-  check(type(index) == Type::i64, "a buffer index is i64");
   insert_sorted(kernel_.reads, buffer);
   Node node;
   node.op = Op::load;
   node.type = compute_type(program_[buffer].format);
   node.id = tang::loop::index(buffer);
-  node.args[0] = index;
-  return add_node(node);
+  return memory(node, index, options);
 }
 
-Value Builder::at(Array array, Value index) {
+Value Builder::at(Array array, Value index, LoadOptions options) {
   if (!known(index)) index = integer(0);
-  check(type(index) == Type::i64, "an array index is i64");
   Node node;
   node.op = Op::element;
   node.type = kernel_[array.id].type;
   node.id = tang::loop::index(array.id);
-  node.args[0] = index;
-  return add_node(node);
+  return memory(node, index, options);
 }
+
+Value Builder::gather(BufferId buffer, Value indices) {
+  if (!known(indices)) indices = integer(0);
+  return load(buffer, indices, {.lanes = lanes(indices)});
+}
+
+Value Builder::vector(Op op, std::initializer_list<Value> args, int lanes, int64_t k) {
+  for (Value v : args)
+    if (!known(v)) return integer(0);
+  const auto node = vector_node(kernel_, op, std::span(args.begin(), args.size()), lanes, k);
+  if (check(node.has_value(), fmt::format("operands that `{}` does not take", info(op).name)))
+    return add_node(*node);
+  return *args.begin();
+}
+
+Value Builder::spread(Value scalar, int lanes) {
+  if (!known(scalar) || this->lanes(scalar) == lanes) return scalar;
+  return vector(Op::spread, {scalar}, lanes);
+}
+
+Value Builder::ramp(Value base, int lanes) { return vector(Op::ramp, {base}, lanes); }
 
 std::optional<int64_t> Builder::constant(Value v) const {
   if (v.id >= kernel_.nodes.size()) return std::nullopt;
@@ -318,7 +380,7 @@ std::optional<int64_t> Builder::constant(Value v) const {
 }
 
 std::optional<Value> Builder::fold(Op op, std::span<const Value> args) {
-  if (args.size() != 2 || type(args[0]) != Type::i64) return std::nullopt;
+  if (args.size() != 2 || !is_size(args[0]) || !is_size(args[1])) return std::nullopt;
   const auto a = constant(args[0]), b = constant(args[1]);
   int64_t both = 0;
   switch (op) {
@@ -344,21 +406,28 @@ std::optional<Value> Builder::fold(Op op, std::span<const Value> args) {
 }
 
 Value Builder::op(Op op, std::span<const Value> args) {
-  std::vector<Type> types;
+  std::vector<Value> operands;
+  int most = 1;
   for (Value v : args) {
     if (!known(v)) return integer(0);
-    types.push_back(type(v));
+    most = std::max(most, lanes(v));
   }
-  const auto result = result_type(op, types);
+  std::vector<Shape> shapes;
+  for (Value v : args) {
+    operands.push_back(lanes(v) == 1 ? spread(v, most) : v);
+    shapes.push_back(kernel_[operands.back()].shape());
+  }
+  const auto result = result_shape(op, shapes);
   if (!result) {
-    fail(type_complaint(op, types));
+    fail(type_complaint(op, shapes));
     return integer(0);
   }
   if (auto folded = fold(op, args)) return *folded;
   Node node;
   node.op = op;
-  node.type = *result;
-  std::copy(args.begin(), args.end(), node.args);
+  node.type = result->type;
+  node.lanes = result->lanes;
+  std::copy(operands.begin(), operands.end(), node.args);
   return add_node(node);
 }
 
@@ -367,6 +436,7 @@ Value Builder::cast(Type to, Value x) {
   Node node;
   node.op = Op::cast;
   node.type = to;
+  node.lanes = kernel_[x].lanes;
   node.args[0] = x;
   return add_node(node);
 }
@@ -377,6 +447,7 @@ Value Builder::round(Format format, Value x) {
   Node node;
   node.op = Op::round;
   node.type = type(x);
+  node.lanes = kernel_[x].lanes;
   node.format = format;
   node.args[0] = x;
   return add_node(node);

@@ -34,6 +34,18 @@ struct Array {
   LocalId id{};
 };
 
+// How a vector lies in memory: `lanes` elements, `stride` apart (1), of which the first `first`
+// (all) are touched.
+struct LoadOptions {
+  int lanes = 1;
+  std::optional<Value> stride = {};
+  std::optional<Value> first = {};
+};
+struct StoreOptions {  // as many elements as the value has lanes
+  std::optional<Value> stride = {};
+  std::optional<Value> first = {};
+};
+
 struct ForOptions {
   int64_t step = 1;
   Hint hint = Hint::none;
@@ -71,8 +83,9 @@ class Builder {
   Value var(std::string_view name, Value value);  // reads the new variable where it is used
   void assign(Value var, Value value);
   Array array(std::string_view name, Type type, int64_t count);
-  void set(Array array, Value index, Value value);
-  void store(BufferId buffer, Value index, Value value);
+  // A scalar takes no stride, and `first` makes it happen only if 0 < first.
+  void set(Array array, Value index, Value value, StoreOptions options = {});
+  void store(BufferId buffer, Value index, Value value, StoreOptions options = {});
   void comment(std::string_view text);
 
   // Leaves.
@@ -83,10 +96,19 @@ class Builder {
   Value boolean(bool value);
   Value symbol(ParamId symbol);
   Value poly(const Poly& size);  // as i64 arithmetic on symbols
-  Value load(BufferId buffer, Value index);
-  Value at(Array array, Value index);
+  Value load(BufferId buffer, Value index, LoadOptions options = {});
+  Value at(Array array, Value index, LoadOptions options = {});
+  Value gather(BufferId buffer, Value indices);  // a vector of i64 or i32
 
-  // Operations.
+  // Vectors.
+  Value spread(Value scalar, int lanes);  // a value that has so many lanes stays
+  Value ramp(Value base, int lanes);
+  Value low(Value v) { return vector(Op::low, {v}); }
+  Value high(Value v) { return vector(Op::high, {v}); }
+  Value join(Value a, Value b) { return vector(Op::join, {a, b}); }
+  Value lane(Value v, int64_t k) { return vector(Op::lane, {v}, 1, k); }
+
+  // Operations. Scalars beside vectors are spread.
   Value op(Op op, std::initializer_list<Value> args) {
     return this->op(op, std::span<const Value>(args.begin(), args.size()));
   }
@@ -115,6 +137,7 @@ class Builder {
                               Type type(Value v) const {
     return kernel_.nodes[v.id].type;
   }
+  int lanes(Value v) const { return kernel_.nodes[v.id].lanes; }
   std::optional<int64_t> constant(Value v) const;  // the value of an integer constant
   bool failed() const { return failure_.has_value(); }
 
@@ -127,10 +150,14 @@ class Builder {
   bool known(Value v);
   std::string fresh(std::string_view wanted);
   Value add_node(Node node);
-  LocalId add_local(std::string_view name, LocalKind kind, Type type, int64_t count = 0);
+  LocalId add_local(std::string_view name, LocalKind kind, Shape shape, int64_t count = 0);
   Value read(LocalId local);
   Stmt& add_stmt(StmtKind kind);
   std::optional<Value> fold(Op op, std::span<const Value> args);
+  Value vector(Op op, std::initializer_list<Value> args, int lanes = 1, int64_t k = 0);
+  Value memory(Node node, Value index, const LoadOptions& options);
+  bool is_size(Value v);
+  void write(StmtKind kind, uint32_t id, Value index, Value value, const StoreOptions& options);
 
   Program program_;
   Kernel kernel_;

@@ -9,8 +9,8 @@ namespace tang::loop {
 
 namespace {
 
-bool all_alike(std::span<const Type> args) {
-  return std::all_of(args.begin(), args.end(), [&](Type t) { return t == args[0]; });
+bool all_alike(std::span<const Shape> args) {
+  return std::all_of(args.begin(), args.end(), [&](Shape s) { return s == args[0]; });
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -36,25 +36,27 @@ std::string_view wants(OpRule rule) {
 
 }  // namespace
 
-std::optional<Type> result_type(Op op, std::span<const Type> args) {
+std::optional<Shape> result_shape(Op op, std::span<const Shape> args) {
   const OpInfo& row = info(op);
   if (args.size() != static_cast<size_t>(row.arity) || args.empty()) return std::nullopt;
-  const Type first = args[0];
+  const Type first = args[0].type;
+  const auto same = [&](bool ok) { return ok ? std::optional(args[0]) : std::nullopt; };
   switch (row.rule) {
     case OpRule::leaf:
       return std::nullopt;
     case OpRule::real:
-      return is_real(first) && all_alike(args) ? std::optional(first) : std::nullopt;
+      return same(is_real(first) && all_alike(args));
     case OpRule::number:
-      return first != Type::boolean && all_alike(args) ? std::optional(first) : std::nullopt;
+      return same(first != Type::boolean && all_alike(args));
     case OpRule::compare:
       if (!all_alike(args)) return std::nullopt;
       if (first == Type::boolean && op != Op::eq && op != Op::ne) return std::nullopt;
-      return Type::boolean;
+      return Shape{Type::boolean, args[0].lanes};
     case OpRule::logic:
-      return first == Type::boolean && all_alike(args) ? std::optional(first) : std::nullopt;
+      return same(first == Type::boolean && all_alike(args));
     case OpRule::select:
-      return first == Type::boolean && args[1] == args[2] ? std::optional(args[1]) : std::nullopt;
+      if (first != Type::boolean || args[1] != args[2]) return std::nullopt;
+      return args[0].lanes == args[1].lanes ? std::optional(args[1]) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -74,21 +76,76 @@ bool roundable(Format format, Type type) {
   return false;
 }
 
-std::string type_complaint(Op op, std::span<const Type> args) {
+std::string type_complaint(Op op, std::span<const Shape> args) {
   const OpInfo& row = info(op);
   if (args.size() != static_cast<size_t>(row.arity)) {
     return fmt::format("`{}` takes {} operands, not {}", row.spelling, row.arity, args.size());
   }
   std::string given;
-  for (Type t : args) given += (given.empty() ? "" : ", ") + std::string(name(t));
+  for (Shape s : args) given += (given.empty() ? "" : ", ") + text(s);
   return fmt::format("`{}` takes {}, not ({})", row.spelling, wants(row.rule), given);
+}
+
+std::optional<Node> vector_node(const Kernel& kernel, Op op, std::span<const Value> args,
+                                int64_t lanes, int64_t k) {
+  if (args.size() != static_cast<size_t>(info(op).arity)) return std::nullopt;
+  const Shape first = kernel[args[0]].shape();
+  Node node;
+  node.op = op;
+  node.type = first.type;
+  std::copy(args.begin(), args.end(), node.args);
+  bool ok = false;
+  switch (op) {
+    case Op::spread:
+    case Op::ramp:
+      ok = first.lanes == 1 && lanes > 1 && is_lanes(lanes);
+      ok = ok && (op == Op::spread || is_integer(first.type));
+      break;
+    case Op::low:
+    case Op::high:
+      ok = first.lanes > 1;
+      lanes = first.lanes / 2;
+      break;
+    case Op::join:
+      ok = kernel[args[1]].shape() == first && first.lanes < max_lanes;
+      lanes = 2 * first.lanes;
+      break;
+    case Op::lane:
+      ok = first.lanes > 1 && k >= 0 && k < first.lanes;
+      node.id = static_cast<uint32_t>(k);
+      lanes = 1;
+      break;
+    default:
+      break;
+  }
+  node.lanes = static_cast<uint8_t>(lanes);
+  return ok ? std::optional(node) : std::nullopt;
+}
+
+std::string address_fault(const Kernel& kernel, Value index, Value stride, Value first, int lanes,
+                          bool gathers) {
+  const Shape at = kernel[index].shape();
+  const auto is_size = [&](Value v) { return kernel[v].shape() == Shape{Type::i64, 1}; };
+  if (at.lanes > 1) {
+    if (!gathers) return "only a buffer's elements are read by a vector of indices";
+    if (!is_integer(at.type)) return fmt::format("an index is an integer, not {}", text(at));
+    const bool plain = stride == Value{} && first == Value{} && lanes == at.lanes;
+    return plain ? "" : "a vector of indices has no `by`, no `first` and as many lanes";
+  }
+  if (at.type != Type::i64) return fmt::format("an index is i64, not {}", text(at));
+  if (!is_lanes(lanes)) return fmt::format("a vector has 2, 4, 8 or 16 lanes, not {}", lanes);
+  if (lanes == 1)
+    return stride == Value{} && first == Value{} ? "" : "`by` and `first` are for vectors";
+  if (stride != Value{} && !is_size(stride)) return "the stride after `by` is an i64";
+  if (first != Value{} && !is_size(first)) return "the count after `first` is an i64";
+  return "";
 }
 
 Value append(Kernel& kernel, Node node) {
   int depth = 0;
   uint64_t size = 1;
-  for (int k = 0; k < info(node.op).arity; ++k) {
-    const Node& arg = kernel[node.args[k]];
+  for (const Value v : Operands(node)) {
+    const Node& arg = kernel[v];
     depth = std::max<int>(depth, arg.depth);
     size += arg.size;
   }

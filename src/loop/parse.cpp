@@ -192,12 +192,12 @@ Stmt& Parser::push(StmtKind kind) {
   return kernel_.body.back();
 }
 
-LocalId Parser::define(const std::string& name, LocalKind kind, Type type, const Token& at) {
+LocalId Parser::define(const std::string& name, LocalKind kind, Shape shape, const Token& at) {
   for (const Local& local : kernel_.locals) {
     if (local.name == name) fail("E0210", fmt::format("`{}` is defined twice", name), at);
   }
   const LocalId id = static_cast<LocalId>(kernel_.locals.size());
-  kernel_.locals.push_back({name, kind, type, 0});
+  kernel_.locals.push_back({name, kind, shape.type, 0, shape.lanes});
   visible_[name] = id;
   if (!scopes_.empty()) scopes_.back().push_back(name);
   return id;
@@ -216,7 +216,7 @@ void Parser::statement() {
     const Token at = peek();
     const size_t where = static_cast<size_t>(&stmt - kernel_.body.data());
     const Value condition = expr();
-    expect_type(condition, Type::boolean, at);
+    expect_type(condition, {Type::boolean}, at);
     kernel_.body[where].a = condition;
     block();
     push(StmtKind::end);
@@ -242,11 +242,11 @@ void Parser::loop() {
   expect("in");
   const Token lo = peek();
   stmt.a = expr();
-  expect_type(stmt.a, Type::i64, lo);
+  expect_type(stmt.a, {Type::i64}, lo);
   expect("..");
   const Token hi = peek();
   stmt.b = expr();
-  expect_type(stmt.b, Type::i64, hi);
+  expect_type(stmt.b, {Type::i64}, hi);
   if (accept("step")) {
     const Token step = peek();
     stmt.step = integer();
@@ -258,11 +258,18 @@ void Parser::loop() {
     stmt.hint = Hint::unroll;
   }
   scopes_.emplace_back();
-  stmt.local = define(variable, LocalKind::loop, Type::i64, at);
+  stmt.local = define(variable, LocalKind::loop, {Type::i64}, at);
   kernel_.body.push_back(stmt);
   block();
   leave_scope();
   push(StmtKind::end);
+}
+
+Shape Parser::shape() {
+  const Token word = take();
+  const auto parsed = parse_shape(word.text);
+  if (!parsed) fail("E0310", "expected a type: f64, f32, i64, i32, bool or a vector, f32x8", word);
+  return parsed.value_or(Shape{});
 }
 
 void Parser::definition(StmtKind kind) {
@@ -272,15 +279,13 @@ void Parser::definition(StmtKind kind) {
   const Token at = peek();
   const std::string variable = name("a value");
   expect(":");
-  const Token word = take();
-  const auto type = parse_type(word.text);
-  if (!type) fail("E0310", "expected a type: f64, f32, i64, i32 or bool", word);
+  const Shape wanted = shape();
   expect("=");
   const Token first = peek();
   stmt.a = expr();
-  expect_type(stmt.a, type.value_or(Type::f32), first);
+  expect_type(stmt.a, wanted, first);
   const LocalKind local = kind == StmtKind::let ? LocalKind::let : LocalKind::var;
-  stmt.local = define(variable, local, type.value_or(Type::f32), at);
+  stmt.local = define(variable, local, wanted, at);
   kernel_.body.push_back(stmt);
 }
 
@@ -296,10 +301,10 @@ void Parser::array() {
   if (count <= 0) fail("E0410", "an array has at least one element", size);
   expect("]");
   expect(":");
-  const Token word = take();
-  const auto type = parse_type(word.text);
-  if (!type) fail("E0310", "expected a type: f64, f32, i64, i32 or bool", word);
-  stmt.local = define(variable, LocalKind::array, type.value_or(Type::f32), at);
+  const Token word = peek();
+  const Shape element = shape();
+  if (element.lanes > 1) fail("E0310", "the elements of an array are scalars", word);
+  stmt.local = define(variable, LocalKind::array, element, at);
   kernel_.locals.back().count = count;
   kernel_.body.push_back(stmt);
 }
@@ -322,17 +327,22 @@ void Parser::assignment() {
          fmt::format("`{}` cannot be assigned: only a `var` or an array element can", target), at);
   }
   stmt.kind = element ? StmtKind::set : StmtKind::assign;
+  Address to;
   if (element) {
-    const Token first = peek();
-    stmt.a = expr();
-    expect_type(stmt.a, Type::i64, first);
+    to = address();
     expect("]");
   }
   expect("=");
   const Token first = peek();
   const Value value = expr();
-  expect_type(value, local.type, first);
-  (element ? stmt.b : stmt.a) = value;
+  if (error_) return;
+  const uint8_t lanes = element ? kernel_[value].lanes : local.lanes;
+  expect_type(value, {local.type, lanes}, first);
+  if (element) check_address(to, lanes, false, at);
+  stmt.a = element ? to.index : value;
+  if (element) stmt.b = value;
+  stmt.stride = to.stride;
+  stmt.first = to.first;
   kernel_.body.push_back(stmt);
 }
 
@@ -340,14 +350,18 @@ void Parser::store() {
   Stmt stmt;
   stmt.kind = StmtKind::store;
   stmt.line = take().line;
+  const Token at = peek();
   stmt.buffer = buffer_name();
   expect("[");
-  const Token first = peek();
-  stmt.a = expr();
-  expect_type(stmt.a, Type::i64, first);
+  const Address to = address();
   expect("]");
   expect("=");
   stmt.b = expr();
+  if (error_) return;
+  check_address(to, kernel_[stmt.b].lanes, false, at);
+  stmt.a = to.index;
+  stmt.stride = to.stride;
+  stmt.first = to.first;
   kernel_.body.push_back(stmt);
 }
 

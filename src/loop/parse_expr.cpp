@@ -15,12 +15,11 @@ bool Parser::enter(const Token& at) {
   return !error_;
 }
 
-bool Parser::expect_type(Value v, Type type, const Token& at) {
+bool Parser::expect_type(Value v, Shape shape, const Token& at) {
   if (error_) return false;
-  const Type found = kernel_[v].type;
-  if (found == type) return true;
-  fail("E0310",
-       fmt::format("expected a value of type {}, not {}", loop::name(type), loop::name(found)), at);
+  const Shape found = kernel_[v].shape();
+  if (found == shape) return true;
+  fail("E0310", fmt::format("expected a value of type {}, not {}", text(shape), text(found)), at);
   return false;
 }
 
@@ -35,15 +34,16 @@ Value Parser::add(Node node, const Token& at) {
 Value Parser::combine(Op op, std::vector<Value> args, const Token& at) {
   Node node;
   node.op = op;
-  std::vector<Type> types;
-  for (Value v : args) types.push_back(error_ ? Type::f32 : kernel_[v].type);
   if (error_) return add(Node{}, at);
-  const auto type = result_type(op, types);
-  if (!type) {
-    fail("E0310", type_complaint(op, types), at);
+  std::vector<Shape> shapes;
+  for (Value v : args) shapes.push_back(kernel_[v].shape());
+  const auto shape = result_shape(op, shapes);
+  if (!shape) {
+    fail("E0310", type_complaint(op, shapes), at);
     return add(Node{}, at);
   }
-  node.type = *type;
+  node.type = shape->type;
+  node.lanes = shape->lanes;
   std::copy(args.begin(), args.end(), node.args);
   return add(node, at);
 }
@@ -147,6 +147,7 @@ Value Parser::named(const Token& token) {
     if (local.kind == LocalKind::array) fail("E0310", "an array is read by element", token);
     node.op = Op::local;
     node.type = local.type;
+    node.lanes = local.lanes;
     node.id = index(found->second);
     return add(node, token);
   }
@@ -180,12 +181,45 @@ Value Parser::indexed(const Token& token) {
   }
   expect("[");
   if (!enter(token)) return add(Node{}, token);
-  const Token first = peek();
-  node.args[0] = expr();
-  expect_type(node.args[0], Type::i64, first);
+  const Address from = address();
   expect("]");
   --nesting_;
+  if (error_) return add(Node{}, token);
+  const bool gathers = node.op == Op::load && kernel_[from.index].lanes > 1 && from.lanes == 1;
+  const int lanes = gathers ? kernel_[from.index].lanes : from.lanes;
+  check_address(from, lanes, node.op == Op::load, token);
+  node.args[0] = from.index;
+  node.args[1] = from.stride;
+  node.args[2] = from.first;
+  node.lanes = static_cast<uint8_t>(lanes);
   return error_ ? add(Node{}, token) : add(node, token);
+}
+
+// `i : 8 by s first n`
+Parser::Address Parser::address() {
+  Address a;
+  a.index = expr();
+  if (!accept(":") || error_) return a;
+  const Token at = peek();
+  if (kernel_[a.index].lanes > 1)
+    fail("E0310", "a vector of indices says itself how many there are", at);
+  const int64_t lanes = integer();
+  if (lanes == 1 || !is_lanes(lanes))
+    fail("E0410", fmt::format("a vector has 2, 4, 8 or 16 lanes, not {}", lanes), at);
+  a.lanes = static_cast<int>(lanes);
+  if (accept("by")) a.stride = expr();
+  if (accept("first")) a.first = expr();
+  return a;
+}
+
+void Parser::check_address(const Address& a, int lanes, bool gathers, const Token& at) {
+  if (error_) return;
+  if (a.lanes != lanes && a.lanes > 1 && !gathers)
+    fail("E0310", fmt::format("the value has {} lanes, not {}", lanes, a.lanes), at);
+  if (a.lanes == 1 && lanes > 1 && kernel_[a.index].lanes == 1)
+    fail("E0310", fmt::format("a vector goes to `[i : {}]`", lanes), at);
+  const std::string fault = address_fault(kernel_, a.index, a.stride, a.first, lanes, gathers);
+  if (!fault.empty()) fail("E0310", fault, at);
 }
 
 Value Parser::call(const Token& token) {
@@ -199,8 +233,10 @@ Value Parser::call(const Token& token) {
   --nesting_;
   if (error_) return add(Node{}, token);
   if (const auto op = parse_call(token.text)) return combine(*op, args, token);
+  if (const auto vector = vector_call(token, args)) return *vector;
   Node node;
   node.args[0] = args[0];
+  node.lanes = kernel_[args[0]].lanes;
   const Type from = kernel_[args[0]].type;
   if (const auto type = parse_type(token.text)) {
     node.op = Op::cast;
@@ -219,6 +255,37 @@ Value Parser::call(const Token& token) {
   }
   if (args.size() != 1) fail("E0310", fmt::format("`{}` takes 1 operand", token.text), token);
   return add(node, token);
+}
+
+// `spread8(x)`, `lane(v, 3)` and their like.
+std::optional<Value> Parser::vector_call(const Token& token, const std::vector<Value>& args) {
+  static constexpr Op ops[] = {Op::spread, Op::ramp, Op::low, Op::high, Op::join, Op::lane};
+  for (const Op op : ops) {
+    const std::string_view word = info(op).name;
+    if (!token.text.starts_with(word)) continue;
+    const std::string count(token.text.substr(word.size()));
+    const bool counted = op == Op::spread || op == Op::ramp;
+    int64_t lanes = 1, k = 0;
+    for (const int64_t n : {2, 4, 8, 16})
+      if (count == std::to_string(n)) lanes = n;
+    if (counted ? lanes == 1 : !count.empty()) continue;
+    std::vector<Value> operands = args;
+    if (op == Op::lane) {
+      if (args.size() != 2) {
+        fail("E0310", "`lane` takes a vector and a number", token);
+        return add(Node{}, token);
+      }
+      const Node& number = kernel_[args[1]];
+      k = number.op == Op::constant && number.shape() == Shape{Type::i64} ? integer_value(number)
+                                                                          : -1;
+      operands.pop_back();
+    }
+    const auto node = vector_node(kernel_, op, operands, lanes, k);
+    if (node) return add(*node, token);
+    fail("E0310", fmt::format("`{}` does not take these operands", token.text), token);
+    return add(Node{}, token);
+  }
+  return std::nullopt;
 }
 
 Value Parser::literal(const Token& token, bool negative) {

@@ -53,7 +53,8 @@ class Parser : private TokenReader {
   void assignment();
   void store();
   Stmt& push(StmtKind kind);
-  LocalId define(const std::string& name, LocalKind kind, Type type, const Token& at);
+  LocalId define(const std::string& name, LocalKind kind, Shape shape, const Token& at);
+  Shape shape();
   void leave_scope();
 
   // Expressions.
@@ -72,9 +73,17 @@ class Parser : private TokenReader {
   Value literal(const Token& token, bool negative);
   Value real_literal(const Token& token, Type type, bool negative);
   Value special(const Token& token, bool negative);
+  // What stands between brackets after a buffer or an array.
+  struct Address {
+    Value index, stride, first;
+    int lanes = 1;
+  };
+  Address address();
+  void check_address(const Address& a, int lanes, bool gathers, const Token& at);
+  std::optional<Value> vector_call(const Token& token, const std::vector<Value>& args);
   Value combine(Op op, std::vector<Value> args, const Token& at);
   Value add(Node node, const Token& at);
-  bool expect_type(Value v, Type type, const Token& at);
+  bool expect_type(Value v, Shape shape, const Token& at);
   bool enter(const Token& at);
 
   Program& program_;

@@ -90,6 +90,8 @@ class Printer {
  private:
   std::string bare(const Node& node, int level) const;
   std::string call(std::string_view callee, const Node& node) const;
+  std::string vector(const Node& node) const;
+  std::string address(int lanes, Value at, Value stride, Value first) const;
   std::string local(LocalId id) const { return kernel_[id].name; }
   std::string loop(const Stmt& s) const;
   std::string names(std::string_view word, const std::vector<BufferId>& list) const;
@@ -104,6 +106,22 @@ std::string Printer::call(std::string_view callee, const Node& node) const {
   return text + ")";
 }
 
+std::string Printer::vector(const Node& node) const {
+  const std::string_view word = info(node.op).name;
+  if (node.op == Op::lane) return fmt::format("lane({}, {})", expr(node.args[0]), node.id);
+  const bool counted = node.op == Op::spread || node.op == Op::ramp;
+  return call(counted ? fmt::format("{}{}", word, node.lanes) : std::string(word), node);
+}
+
+// Of a gather the index says how many.
+std::string Printer::address(int lanes, Value at, Value stride, Value first) const {
+  std::string text = "[" + expr(at);
+  if (lanes > 1 && kernel_[at].lanes == 1) text += fmt::format(" : {}", lanes);
+  if (stride != Value{}) text += " by " + expr(stride);
+  if (first != Value{}) text += " first " + expr(first);
+  return text + "]";
+}
+
 std::string Printer::bare(const Node& node, int level) const {
   switch (node.op) {
     case Op::constant:
@@ -113,9 +131,18 @@ std::string Printer::bare(const Node& node, int level) const {
     case Op::local:
       return kernel_.locals[node.id].name;
     case Op::load:
-      return program_.buffers[node.id].name + "[" + expr(node.args[0]) + "]";
+      return program_.buffers[node.id].name +
+             address(node.lanes, node.args[0], node.args[1], node.args[2]);
     case Op::element:
-      return kernel_.locals[node.id].name + "[" + expr(node.args[0]) + "]";
+      return kernel_.locals[node.id].name +
+             address(node.lanes, node.args[0], node.args[1], node.args[2]);
+    case Op::spread:
+    case Op::ramp:
+    case Op::low:
+    case Op::high:
+    case Op::join:
+    case Op::lane:
+      return vector(node);
     case Op::cast:
       return call(name(node.type), node);
     case Op::round:
@@ -156,16 +183,18 @@ std::string Printer::statement(const Stmt& s) const {
     case StmtKind::let:
     case StmtKind::var:
       return fmt::format("{} {} : {} = {}", s.kind == StmtKind::let ? "let" : "var", local(s.local),
-                         name(kernel_[s.local].type), expr(s.a));
+                         text(kernel_[s.local].shape()), expr(s.a));
     case StmtKind::array:
       return fmt::format("array {}[{}] : {}", local(s.local), kernel_[s.local].count,
                          name(kernel_[s.local].type));
     case StmtKind::assign:
       return fmt::format("{} = {}", local(s.local), expr(s.a));
     case StmtKind::set:
-      return fmt::format("{}[{}] = {}", local(s.local), expr(s.a), expr(s.b));
+      return fmt::format("{}{} = {}", local(s.local),
+                         address(kernel_[s.b].lanes, s.a, s.stride, s.first), expr(s.b));
     case StmtKind::store:
-      return fmt::format("store {}[{}] = {}", program_[s.buffer].name, expr(s.a), expr(s.b));
+      return fmt::format("store {}{} = {}", program_[s.buffer].name,
+                         address(kernel_[s.b].lanes, s.a, s.stride, s.first), expr(s.b));
     case StmtKind::comment:
       break;
   }

@@ -14,7 +14,10 @@ constexpr OpInfo op_table[] = {
     {"constant", 0, "", OpForm::leaf, OpRule::leaf}, {"symbol", 0, "", OpForm::leaf, OpRule::leaf},
     {"local", 0, "", OpForm::leaf, OpRule::leaf},    {"load", 1, "", OpForm::leaf, OpRule::leaf},
     {"element", 1, "", OpForm::leaf, OpRule::leaf},  {"cast", 1, "", OpForm::leaf, OpRule::leaf},
-    {"round", 1, "", OpForm::leaf, OpRule::leaf},
+    {"round", 1, "", OpForm::leaf, OpRule::leaf},    {"spread", 1, "", OpForm::leaf, OpRule::leaf},
+    {"ramp", 1, "", OpForm::leaf, OpRule::leaf},     {"low", 1, "", OpForm::leaf, OpRule::leaf},
+    {"high", 1, "", OpForm::leaf, OpRule::leaf},     {"join", 2, "", OpForm::leaf, OpRule::leaf},
+    {"lane", 1, "", OpForm::leaf, OpRule::leaf},
 #define TANG_LOOP_OP(name, arity, spelling, form, rule) \
   {#name, arity, spelling, OpForm::form, OpRule::rule},
 #include "loop/ops.def"
@@ -27,6 +30,21 @@ std::string_view name(Type type) { return type_names[static_cast<size_t>(type)];
 std::optional<Type> parse_type(std::string_view text) {
   for (size_t k = 0; k < std::size(type_names); ++k) {
     if (type_names[k] == text) return static_cast<Type>(k);
+  }
+  return std::nullopt;
+}
+
+std::string text(Shape shape) {
+  const std::string type(name(shape.type));
+  return shape.lanes == 1 ? type : type + "x" + std::to_string(shape.lanes);
+}
+
+std::optional<Shape> parse_shape(std::string_view wanted) {
+  for (size_t k = 0; k < std::size(type_names); ++k) {
+    for (uint8_t lanes = 1; lanes <= max_lanes; lanes *= 2) {
+      const Shape shape{static_cast<Type>(k), lanes};
+      if (text(shape) == wanted) return shape;
+    }
   }
   return std::nullopt;
 }

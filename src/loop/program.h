@@ -17,18 +17,38 @@
 //       }
 //     }
 //
-// Values have one of five types: f64, f32, i64, i32, bool. Nothing converts by itself. Reading a
+// Values have one of five types: f64, f32, i64, i32, bool, or are vectors of 2, 4, 8 or 16 lanes of
+// one (below). Nothing converts by itself. Reading a
 // buffer decodes the element: to f64 for f64, to f32 for the narrower real formats (exact), to i64
 // for i64, to i32 for the narrower integers (exact), to bool. `store` rounds a real to the buffer's
 // real format, clamps an integer to its integer format, and writes a bool. A cast to a real type
 // rounds to nearest even; real to integer rounds to nearest even, clamps, NaN gives 0; integers
 // clamp; to bool is `x != 0`. `round_f16(x)` rounds to a format and keeps the type.
 //
+// Vectors. An operation of ops.def, a cast or a rounding takes vectors of the same number of lanes
+// and works lane by lane:
+//
+//     var acc : f32x8 = spread8(0.0)
+//     for k in 0 .. n {
+//       acc = fma(spread8(a[k]), b[8 * k : 8], acc)
+//     }
+//     store y[i : 8 first n - i] = acc
+//
+//   spread8(s)  ramp8(b)       s in every lane; b, b + 1, … of an integer b (they wrap)
+//   x[i : 8]                   elements i … i + 7 of a buffer or an array, and where to store them
+//   x[i : 8 by s first n]      elements i + e·s, s an i64, of which only those with e < n are
+//                              touched; the others are 0. n is an i64 and may be below 0 or above 8
+//   x[v]                       the elements that a vector of integers names; a buffer's only
+//   low(v) high(v) join(a, b)  halves, of two lanes a scalar, and what has these halves
+//   lane(v, 3)                 one lane, numbered by a constant
+//
+// Loop variables, bounds, indices of `x[i : 8]` and conditions of `if` are scalars.
+//
 // Expressions are trees of nodes in the kernel's arena; operands precede users. They are evaluated
 // where their statement stands, so sharing is written with `let`, and a `var` is read at its value
-// then. A tree is at most 100 deep. `and`, `or`, `select` are lazy: a load in a branch not taken
-// does not happen. Indices and loop bounds are i64 and never overflow, which the run-time sizes
-// guarantee.
+// then. A tree is at most 100 deep. `and`, `or`, `select` of scalars are lazy: a load in a branch
+// not taken does not happen; of vectors all operands are evaluated. Indices and loop bounds are i64
+// and never overflow, which the run-time sizes guarantee.
 //
 // Invariants (verify.h): a name is defined once in a kernel, before its use and inside its block,
 // and differs from symbols and buffers; types agree; only a `var` is assigned; a kernel loads what
@@ -58,14 +78,32 @@ std::string_view name(Type type);  // "f64" … "bool"
 std::optional<Type> parse_type(std::string_view name);
 Type compute_type(Format format);  // the type an element of the format is read as
 
+// Lanes of a value: 1 is a scalar.
+inline constexpr int max_lanes = 16;
+inline bool is_lanes(int64_t n) { return n == 1 || n == 2 || n == 4 || n == 8 || n == 16; }
+
+struct Shape {
+  Type type = Type::f32;
+  uint8_t lanes = 1;
+  friend bool operator==(Shape, Shape) = default;
+};
+std::string text(Shape shape);  // "f32", "f32x8"
+std::optional<Shape> parse_shape(std::string_view text);
+
 enum class Op : uint8_t {
   constant,  // bits
   symbol,    // i64; id is a ParamId
   local,     // a loop variable, let or var; id is a LocalId
-  load,      // buffer id, args[0] the index
-  element,   // array id (LocalId), args[0] the index
+  load,      // buffer id, args[0] the index, args[1] the stride, args[2] the count, if any
+  element,   // array id (LocalId), the same
   cast,      // args[0] to `type`
   round,     // args[0] to `format`, type unchanged
+  spread,    // args[0] in every lane
+  ramp,      // args[0], args[0] + 1, …
+  low,       // the first half of args[0]
+  high,      // the second half
+  join,      // args[0], then args[1]
+  lane,      // lane `id` of args[0]
 #define TANG_LOOP_OP(name, ...) name,
 #include "loop/ops.def"
 };
@@ -103,11 +141,27 @@ struct Node {
   uint32_t id = 0;    // symbol, local, load, element
   uint64_t bits = 0;  // constant: the value's bits, in the low half for 32-bit types
   Value args[3];
+  uint8_t lanes = 1;
+
+  Shape shape() const { return {type, lanes}; }
+};
+
+// The operands of a node that are there.
+struct Operands {
+  Value values[3];
+  size_t count = 0;
+
+  explicit Operands(const Node& node) {
+    for (const Value v : node.args)
+      if (v != Value{}) values[count++] = v;
+  }
+  const Value* begin() const { return values; }
+  const Value* end() const { return values + count; }
 };
 
 inline constexpr int max_depth = 100;
 inline constexpr uint32_t max_tree = 20000;
-inline constexpr int64_t max_array_bytes = 256 * 1024;  // all arrays of a kernel together
+inline constexpr int64_t max_array_bytes = 1024 * 1024;  // all arrays of a kernel together
 
 // Constants by value. A NaN becomes the one positive quiet NaN of its type.
 // An i32 constant keeps its value sign-extended to 64 bits.
@@ -122,6 +176,9 @@ struct Local {
   LocalKind kind = LocalKind::let;
   Type type = Type::i64;
   int64_t count = 0;  // of an array: elements
+  uint8_t lanes = 1;  // of a let or var
+
+  Shape shape() const { return {type, lanes}; }
 };
 
 // vector: iterations are independent (no iteration touches memory that another writes).
@@ -149,6 +206,7 @@ struct Stmt {
   int line = 0;  // of the text it was parsed from; 0 if built
   int64_t step = 1;
   Value a, b;
+  Value stride, first;  // of set and store: how far apart and how many lanes of b go, if any
 };
 
 struct Kernel {

@@ -42,7 +42,7 @@ std::optional<Interval> Ranges::binary(const Node& node) const {
 std::optional<Interval> Ranges::of(Value value) const {
   if (value.id >= kernel_.nodes.size()) return std::nullopt;
   const Node& node = kernel_[value];
-  if (node.type != Type::i64) return std::nullopt;
+  if (node.shape() != Shape{Type::i64}) return std::nullopt;
   switch (node.op) {
     case Op::constant:
       return Interval{integer_value(node), integer_value(node)};

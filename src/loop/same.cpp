@@ -16,7 +16,7 @@ class Signature {
     add(buffers_.size());
     for (const BufferId id : buffers_) buffer(id);
     add(kernel_.locals.size());
-    for (const Local& l : kernel_.locals) add(l.kind), add(l.type), add(l.count);
+    for (const Local& l : kernel_.locals) add(l.kind), add(l.type), add(l.lanes), add(l.count);
     add(kernel_.nodes.size());
     for (const Node& n : kernel_.nodes) node(n);
     for (const Stmt& s : kernel_.body)
@@ -36,13 +36,14 @@ class Signature {
   }
 
   void node(const Node& n) {
-    add(n.op), add(n.type), add(n.format), add(n.bits);
+    add(n.op), add(n.type), add(n.lanes), add(n.format), add(n.bits);
     add(n.op == Op::load ? number(static_cast<BufferId>(n.id)) : n.id);
     for (const Value v : n.args) add(v.id);
   }
 
   void statement(const Stmt& s) {
-    add(s.kind), add(s.hint), add(s.local), add(s.step), add(s.a.id), add(s.b.id);
+    add(s.kind), add(s.hint), add(s.local), add(s.step);
+    for (const Value v : {s.a, s.b, s.stride, s.first}) add(v.id);
     if (s.kind == StmtKind::store) add(number(s.buffer));
   }
 

@@ -56,6 +56,10 @@ class KernelVerifier {
   void ids();
   bool node_ok(const Node& node, uint32_t at) const;
   bool leaf_ok(const Node& node) const;
+  bool address_ok(const Node& node) const;
+  bool known(Value optional) const {
+    return optional == Value{} || optional.id < kernel_.nodes.size();
+  }
   void lists();
   void arrays();
   void statement(const Stmt& s);
@@ -63,9 +67,12 @@ class KernelVerifier {
   void enter(bool guards);
   bool never_runs(const Stmt& loop) const;
   void leave();
-  void use(Value root, Type type, std::string_view what);
+  void use(Value root, Shape shape, std::string_view what);
   void use_leaf(const Node& node, bool guarded);
-  void check_index(Value index, const Poly& count, const std::string& name, bool guarded);
+  void use_address(const Stmt& s, const Poly& count, const std::string& name);
+  void check_address(Value index, Value stride, Value first, int lanes, const Poly& count,
+                     const std::string& name, bool guarded);
+  void check_index(Value index, int64_t offset, const Poly& count, const std::string& name);
   void check_store(const Stmt& s);
   bool is_guarded() const {
     return std::any_of(open_.begin(), open_.end(), [](const Body& b) { return b.guards; });
@@ -101,35 +108,48 @@ bool KernelVerifier::leaf_ok(const Node& node) const {
     case Op::symbol:
       return node.id < program_.symbols.size() && node.type == Type::i64;
     case Op::local:
-      return node.id < kernel_.locals.size() && node.type == kernel_.locals[node.id].type &&
+      return node.id < kernel_.locals.size() && node.shape() == kernel_.locals[node.id].shape() &&
              kernel_.locals[node.id].kind != LocalKind::array;
     case Op::load:
       return node.id < program_.buffers.size() &&
-             node.type == compute_type(program_.buffers[node.id].format) &&
-             kernel_[node.args[0]].type == Type::i64;
+             node.type == compute_type(program_.buffers[node.id].format) && address_ok(node);
     case Op::element:
       return node.id < kernel_.locals.size() && node.type == kernel_.locals[node.id].type &&
-             kernel_.locals[node.id].kind == LocalKind::array &&
-             kernel_[node.args[0]].type == Type::i64;
+             kernel_.locals[node.id].kind == LocalKind::array && address_ok(node);
     case Op::cast:
-      return castable(kernel_[node.args[0]].type, node.type);
+      return castable(kernel_[node.args[0]].type, node.type) &&
+             kernel_[node.args[0]].lanes == node.lanes;
     case Op::round:
-      return roundable(node.format, node.type) && kernel_[node.args[0]].type == node.type;
+      return roundable(node.format, node.type) && kernel_[node.args[0]].shape() == node.shape();
     default:
-      return false;
+      break;
   }
+  const std::span<const Value> args(node.args, static_cast<size_t>(info(node.op).arity));
+  const auto same = vector_node(kernel_, node.op, args, node.lanes, node.id);
+  return same && same->shape() == node.shape();
+}
+
+bool KernelVerifier::address_ok(const Node& node) const {
+  return address_fault(kernel_, node.args[0], node.args[1], node.args[2], node.lanes,
+                       node.op == Op::load)
+      .empty();
 }
 
 bool KernelVerifier::node_ok(const Node& node, uint32_t at) const {
   const OpInfo& row = info(node.op);
-  std::vector<Type> types;
-  for (int k = 0; k < row.arity; ++k) {
-    if (node.args[k].id >= at) return false;
-    types.push_back(kernel_[node.args[k]].type);
+  const bool in_memory = node.op == Op::load || node.op == Op::element;
+  std::vector<Shape> shapes;
+  for (int k = 0; k < 3; ++k) {
+    const bool there = node.args[k] != Value{};
+    if (k < row.arity ? !there : there && !in_memory) return false;
+    if (there && node.args[k].id >= at) return false;
+    if (there) shapes.push_back(kernel_[node.args[k]].shape());
   }
-  if (node.depth > max_depth || node.size > max_tree) return false;
+  if (node.depth > max_depth || node.size > max_tree || !is_lanes(node.lanes)) return false;
+  const bool is_scalar = node.op == Op::constant || node.op == Op::symbol;
+  if (is_scalar && node.lanes != 1) return false;
   if (row.rule == OpRule::leaf) return leaf_ok(node);
-  return result_type(node.op, types) == node.type;
+  return result_shape(node.op, shapes) == node.shape();
 }
 
 void KernelVerifier::nodes() {
@@ -160,7 +180,7 @@ void KernelVerifier::ids() {
     const bool ok = (!u.local || index(s.local) < kernel_.locals.size()) &&
                     (!u.buffer || index(s.buffer) < program_.buffers.size()) &&
                     (!u.a || s.a.id < kernel_.nodes.size()) &&
-                    (!u.b || s.b.id < kernel_.nodes.size()) &&
+                    (!u.b || s.b.id < kernel_.nodes.size()) && known(s.stride) && known(s.first) &&
                     (s.kind != StmtKind::comment || s.text < kernel_.comments.size());
     if (!ok) complain("E0310", "a statement refers to what does not exist");
   }
@@ -230,9 +250,8 @@ void KernelVerifier::check_store(const Stmt& s) {
     return complain("E0410", "stores into a buffer it does not declare to write");
   }
   const Buffer& buffer = program_[s.buffer];
-  use(s.a, Type::i64, "the index");
   const Type value = kernel_[s.b].type;
-  use(s.b, value, "the value");
+  use(s.b, kernel_[s.b].shape(), "the value");
   const Kind wanted = kind(buffer.format);
   const bool fits = wanted == Kind::real      ? is_real(value)
                     : wanted == Kind::integer ? is_integer(value)
@@ -241,22 +260,32 @@ void KernelVerifier::check_store(const Stmt& s) {
     complain("E0310", fmt::format("`{}` is {}, the value is {}", buffer.name,
                                   tang::name(buffer.format), name(value)));
   }
-  check_index(s.a, buffer.count, buffer.name, is_guarded());
+  use_address(s, buffer.count, buffer.name);
+}
+
+// Where a store or set puts its value.
+void KernelVerifier::use_address(const Stmt& s, const Poly& count, const std::string& name) {
+  const int lanes = kernel_[s.b].lanes;
+  const std::string wrong = address_fault(kernel_, s.a, s.stride, s.first, lanes, false);
+  if (!wrong.empty()) complain("E0310", wrong);
+  for (const Value v : {s.a, s.stride, s.first})
+    if (v != Value{}) use(v, kernel_[v].shape(), "the index");
+  check_address(s.a, s.stride, s.first, lanes, count, name, is_guarded());
 }
 
 void KernelVerifier::statement(const Stmt& s) {
   current_ = &s;
   switch (s.kind) {
     case StmtKind::for_:
-      use(s.a, Type::i64, "the lower bound");
-      use(s.b, Type::i64, "the upper bound");
+      use(s.a, {Type::i64}, "the lower bound");
+      use(s.b, {Type::i64}, "the upper bound");
       if (s.step <= 0) complain("E0410", "the step is not positive");
       enter(never_runs(s));
       define(s);
       ranges_.loop(s);
       break;
     case StmtKind::if_:
-      use(s.a, Type::boolean, "the condition");
+      use(s.a, {Type::boolean}, "the condition");
       enter(true);
       break;
     case StmtKind::end:
@@ -264,7 +293,7 @@ void KernelVerifier::statement(const Stmt& s) {
       break;
     case StmtKind::let:
     case StmtKind::var:
-      use(s.a, kernel_[s.local].type, "the value");
+      use(s.a, kernel_[s.local].shape(), "the value");
       define(s);
       if (s.kind == StmtKind::let) ranges_.let(s);
       break;
@@ -282,10 +311,11 @@ void KernelVerifier::statement(const Stmt& s) {
         complain("E0210", fmt::format("`{}` is not defined here", local.name));
       }
       if (s.kind == StmtKind::set) {
-        use(s.a, Type::i64, "the index");
-        check_index(s.a, Poly(local.count), local.name, is_guarded());
+        use_address(s, Poly(local.count), local.name);
+        use(s.b, {local.type, kernel_[s.b].lanes}, "the value");
+      } else {
+        use(s.a, local.shape(), "the value");
       }
-      use(s.kind == StmtKind::set ? s.b : s.a, local.type, "the value");
       break;
     }
     case StmtKind::store:
@@ -297,10 +327,10 @@ void KernelVerifier::statement(const Stmt& s) {
 }
 
 // Walks the tree of `root` once, without recursion. What stands under a lazy operation is guarded.
-void KernelVerifier::use(Value root, Type type, std::string_view what) {
-  if (kernel_[root].type != type) {
-    complain("E0310", fmt::format("{} is {}, not {}", what, name(kernel_[root].type), name(type)));
-  }
+void KernelVerifier::use(Value root, Shape shape, std::string_view what) {
+  const Shape found = kernel_[root].shape();
+  if (found != shape)
+    complain("E0310", fmt::format("{} is {}, not {}", what, text(found), text(shape)));
   ++stamp_;
   std::vector<std::pair<Value, bool>> work = {{root, is_guarded()}};
   while (!work.empty()) {
@@ -310,11 +340,11 @@ void KernelVerifier::use(Value root, Type type, std::string_view what) {
     seen_[v.id] = stamp_;
     const Node& node = kernel_[v];
     use_leaf(node, guarded);
-    const bool lazy =
+    const bool chooses =
         node.op == Op::select || node.op == Op::logical_and || node.op == Op::logical_or;
-    for (int k = 0; k < info(node.op).arity; ++k) {
-      work.emplace_back(node.args[k], guarded || (lazy && k > 0));
-    }
+    const bool lazy = chooses && node.lanes == 1;
+    for (const Value arg : Operands(node))
+      work.emplace_back(arg, guarded || (lazy && arg != node.args[0]));
   }
 }
 
@@ -325,7 +355,8 @@ void KernelVerifier::use_leaf(const Node& node, bool guarded) {
       complain("E0210", fmt::format("`{}` is used where it is not defined", local.name));
     }
     if (node.op == Op::element) {
-      check_index(node.args[0], Poly(local.count), local.name, guarded);
+      check_address(node.args[0], node.args[1], node.args[2], node.lanes, Poly(local.count),
+                    local.name, guarded);
     }
   }
   if (node.op == Op::load) {
@@ -334,16 +365,28 @@ void KernelVerifier::use_leaf(const Node& node, bool guarded) {
     if (std::find(kernel_.reads.begin(), kernel_.reads.end(), id) == kernel_.reads.end()) {
       complain("E0410", fmt::format("reads `{}`, which it does not declare to read", buffer.name));
     }
-    check_index(node.args[0], buffer.count, buffer.name, guarded);
+    check_address(node.args[0], node.args[1], node.args[2], node.lanes, buffer.count, buffer.name,
+                  guarded);
   }
 }
 
 // Only what certainly fails is reported: a guard may keep the access from happening.
-void KernelVerifier::check_index(Value index, const Poly& count, const std::string& name,
-                                 bool guarded) {
+void KernelVerifier::check_address(Value index, Value stride, Value first, int lanes,
+                                   const Poly& count, const std::string& name, bool guarded) {
+  if (guarded || first != Value{}) return;
+  check_index(index, 0, count, name);
+  if (lanes == 1 || stride != Value{}) return;
+  check_index(index, lanes - 1, count, name);
+}
+
+void KernelVerifier::check_index(Value index, int64_t offset, const Poly& count,
+                                 const std::string& name) {
   const auto size = count.constant();
-  const auto range = ranges_.of(index);
-  if (!size || !range || guarded || range->lo > range->hi) return;
+  auto range = ranges_.of(index);
+  if (!size || !range || range->lo > range->hi) return;
+  if (range->hi > INT64_MAX - offset) return;
+  range->lo += offset;
+  range->hi += offset;
   if (range->hi >= 0 && range->lo < *size) return;
   complain("E0410", fmt::format("index {}…{} is outside `{}`, which has {} elements", range->lo,
                                 range->hi, name, *size));

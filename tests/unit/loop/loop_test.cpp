@@ -191,7 +191,7 @@ TEST(LoopVerifier, RefusesFaults) {
       {"store y[0] = x[0 - 1]", "E0410"},
       {"array a[4] : f32\na[4] = 1.0", "E0410"},
       {"array a[0] : f32", "E0410"},
-      {"array a[100000] : f32", "E0410"},
+      {"array a[1000000] : f32", "E0410"},
       {"for i in 0 .. n step 0 {\n}", "E0410"},
       {"store y[0] = y[0 - 1]", "E0410"},
       {"let a : f32 = ", "E0110"},
