@@ -1,6 +1,7 @@
 #include "loop/machine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -30,6 +31,8 @@ struct Number {
   double r = 0;
   int64_t i = 0;  // integers and bools
 };
+
+using Vector = std::array<Number, max_lanes>;
 
 class Machine {
  public:
@@ -83,7 +86,7 @@ class Machine {
       case StmtKind::for_: {
         const int64_t first = eval(s.a).i, end = eval(s.b).i;
         if (first >= end) return end_of_[pc] + 1;
-        locals_[index(s.local)].i = first;
+        locals_[index(s.local)][0].i = first;
         open_.push_back({pc, first, end});
         return pc + 1;
       }
@@ -96,7 +99,10 @@ class Machine {
       case StmtKind::let:
       case StmtKind::var:
       case StmtKind::assign:
-        locals_[index(s.local)] = eval(s.a);
+        if (k_[s.local].lanes > 1)
+          locals_[index(s.local)] = vector(s.a);
+        else
+          locals_[index(s.local)][0] = eval(s.a);
         return pc + 1;
       case StmtKind::array: {
         auto& a = arrays_[index(s.local)];
@@ -104,10 +110,8 @@ class Machine {
         return pc + 1;
       }
       case StmtKind::set:
-        set(s);
-        return pc + 1;
       case StmtKind::store:
-        store(s);
+        write(s);
         return pc + 1;
       case StmtKind::comment:
         return pc + 1;
@@ -119,26 +123,56 @@ class Machine {
     Open& o = open_.back();
     const Stmt& s = k_.body[o.start];
     if (s.kind == StmtKind::for_ && (o.next += s.step) < o.end) {
-      locals_[index(s.local)].i = o.next;
+      locals_[index(s.local)][0].i = o.next;
       return o.start + 1;
     }
     open_.pop_back();
     return pc + 1;
   }
 
-  void set(const Stmt& s) {
+  // Where the lanes of a vector in memory lie.
+  struct Address {
+    int64_t index = 0, stride = 1, first = max_lanes;
+
+    int64_t of(int e) const {
+      return static_cast<int64_t>(static_cast<uint64_t>(index) +
+                                  static_cast<uint64_t>(e) * static_cast<uint64_t>(stride));
+    }
+  };
+
+  Address address(Value index, Value stride, Value first) {
+    Address a;
+    a.index = eval(index).i;
+    if (stride != Value{}) a.stride = eval(stride).i;
+    if (first != Value{}) a.first = eval(first).i;
+    return a;
+  }
+
+  void write(const Stmt& s) {
+    const int lanes = k_[s.b].lanes;
+    const Address to = address(s.a, s.stride, s.first);
+    Vector value;
+    if (lanes > 1)
+      value = vector(s.b);
+    else
+      value[0] = eval(s.b);
+    for (int e = 0; e < lanes && e < to.first; ++e) {
+      if (s.kind == StmtKind::set)
+        set(s, to.of(e), value[static_cast<size_t>(e)]);
+      else
+        store(s, to.of(e), value[static_cast<size_t>(e)]);
+    }
+  }
+
+  void set(const Stmt& s, int64_t at, const Number& value) {
     auto& a = arrays_[index(s.local)];
-    const int64_t at = eval(s.a).i;
-    const Number value = eval(s.b);
     if (at < 0 || at >= static_cast<int64_t>(a.size()))
       return fault(s, fmt::format("element {} of {}", at, a.size()));
     a[static_cast<size_t>(at)] = value;
   }
 
-  void store(const Stmt& s) {
+  void store(const Stmt& s, int64_t at, const Number& value) {
     const Buffer& b = p_[s.buffer];
-    const int64_t at = eval(s.a).i;
-    const Number value = eval(s.b);
     if (!inside(s.buffer, at, "a store")) return;
     auto* data = static_cast<std::byte*>(buffers_[index(s.buffer)]);
     if (kind(b.format) == Kind::real)
@@ -168,35 +202,100 @@ class Machine {
       case Op::symbol:
         return {0, symbols_[n.id]};
       case Op::local:
-        return locals_[n.id];
+        return locals_[n.id][0];
       case Op::load:
-        return load(n);
       case Op::element:
-        return element(n);
-      case Op::cast:
-        return cast(n, eval(n.args[0]));
-      case Op::round: {
-        const Number x = eval(n.args[0]);
-        if (is_real(n.type)) return {round_to(n.format, x.r), 0};
-        return {0, round_to_integer(n.format, static_cast<double>(x.i))};
-      }
+        return read(n, eval(n.args[0]).i);
+      case Op::low:
+        return vector(n.args[0])[0];
+      case Op::high:
+        return vector(n.args[0])[1];
+      case Op::lane:
+        return vector(n.args[0])[n.id];
       case Op::select:
         return eval(n.args[eval(n.args[0]).i != 0 ? 1 : 2]);
       case Op::logical_and:
         return {0, eval(n.args[0]).i != 0 && eval(n.args[1]).i != 0};
       case Op::logical_or:
         return {0, eval(n.args[0]).i != 0 || eval(n.args[1]).i != 0};
-      case Op::logical_not:
-        return {0, eval(n.args[0]).i == 0};
       default:
-        return operation(n);
+        break;
     }
+    Number x[3];
+    for (size_t k = 0; k < 3 && n.args[k] != Value{}; ++k) x[k] = eval(n.args[k]);
+    return operation(n, x);
   }
 
-  Number load(const Node& n) {
+  Vector vector(Value v) {
+    const Node& n = k_[v];
+    switch (n.op) {
+      case Op::local:
+        return locals_[n.id];
+      case Op::load:
+      case Op::element:
+        return read_vector(n);
+      case Op::spread:
+      case Op::ramp:
+      case Op::low:
+      case Op::high:
+      case Op::join:
+        return rearranged(n);
+      default:
+        break;
+    }
+    Vector x[3], result;
+    for (size_t k = 0; k < 3 && n.args[k] != Value{}; ++k) x[k] = vector(n.args[k]);
+    for (size_t e = 0; e < n.lanes; ++e) {
+      const Number lane[3] = {x[0][e], x[1][e], x[2][e]};
+      result[e] = operation(n, lane);
+    }
+    return result;
+  }
+
+  Vector rearranged(const Node& n) {
+    const Node& from = k_[n.args[0]];
+    Vector result, a;
+    if (from.lanes > 1)
+      a = vector(n.args[0]);
+    else
+      a[0] = eval(n.args[0]);
+    const size_t half = n.op == Op::high ? n.lanes : 0;
+    for (size_t e = 0; e < n.lanes; ++e) result[e] = a[from.lanes > 1 ? half + e : 0];
+    if (n.op == Op::join) {
+      Vector b;
+      if (from.lanes > 1)
+        b = vector(n.args[1]);
+      else
+        b[0] = eval(n.args[1]);
+      for (size_t e = from.lanes; e < n.lanes; ++e) result[e] = b[e - from.lanes];
+      for (size_t e = 0; e < from.lanes; ++e) result[e] = a[e];
+    }
+    for (size_t e = 0; n.op == Op::ramp && e < n.lanes; ++e) {
+      const uint64_t sum = static_cast<uint64_t>(a[0].i) + e;
+      result[e].i = n.type == Type::i32 ? static_cast<int32_t>(sum) : static_cast<int64_t>(sum);
+    }
+    return result;
+  }
+
+  Vector read_vector(const Node& n) {
+    Vector result;
+    if (k_[n.args[0]].lanes > 1) {
+      const Vector at = vector(n.args[0]);
+      for (size_t e = 0; e < n.lanes; ++e) result[e] = read(n, at[e].i);
+      return result;
+    }
+    const Address from = address(n.args[0], n.args[1], n.args[2]);
+    for (int e = 0; e < n.lanes && e < from.first; ++e)
+      result[static_cast<size_t>(e)] = read(n, from.of(e));
+    return result;
+  }
+
+  // One element of a buffer or an array.
+  Number read(const Node& n, int64_t at) { return n.op == Op::load ? load(n, at) : element(n, at); }
+
+  Number load(const Node& n, int64_t at) {
     const auto id = static_cast<BufferId>(n.id);
     const Buffer& b = p_[id];
-    const int64_t at = eval(n.args[0]).i;
     if (!inside(id, at, "a load")) return {};
     const auto* data = static_cast<const std::byte*>(buffers_[n.id]);
     if (is_block(b.format)) return {load_block_element(b.format, data, at), 0};
@@ -204,9 +303,8 @@ class Machine {
     return {0, load_integer(b.format, data, at)};
   }
 
-  Number element(const Node& n) {
+  Number element(const Node& n, int64_t at) {
     const auto& a = arrays_[n.id];
-    const int64_t at = eval(n.args[0]).i;
     const std::string& name = k_[static_cast<LocalId>(n.id)].name;
     if (at < 0 || at >= static_cast<int64_t>(a.size())) {
       fault(*now_, fmt::format("element {} of `{}`, which has {}", at, name, a.size()));
@@ -226,18 +324,38 @@ class Machine {
     return {0, n.type == Type::i32 ? std::clamp<int64_t>(x.i, INT32_MIN, INT32_MAX) : x.i};
   }
 
+  // One lane of an operation whose operands are evaluated.
+  Number operation(const Node& n, const Number* x) const {
+    switch (n.op) {
+      case Op::cast:
+        return cast(n, x[0]);
+      case Op::round:
+        if (is_real(n.type)) return {round_to(n.format, x[0].r), 0};
+        return {0, round_to_integer(n.format, static_cast<double>(x[0].i))};
+      case Op::select:
+        return x[0].i != 0 ? x[1] : x[2];
+      case Op::logical_and:
+        return {0, x[0].i != 0 && x[1].i != 0};
+      case Op::logical_or:
+        return {0, x[0].i != 0 || x[1].i != 0};
+      case Op::logical_not:
+        return {0, x[0].i == 0};
+      case Op::fma:
+        return rounded(n.type, std::fma(x[0].r, x[1].r, x[2].r));
+      default:
+        return by_name(n, x);
+    }
+  }
+
   // The scalar operation of the same name; fma and != are this language's own.
-  Number operation(const Node& n) {
-    Number x[3];
+  Number by_name(const Node& n, const Number* x) const {
     tang::Value a[3];
-    for (size_t k = 0; k < 3 && n.args[k].id != UINT32_MAX; ++k) {
-      x[k] = eval(n.args[k]);
+    for (size_t k = 0; k < 3 && n.args[k] != Value{}; ++k) {
       const Type t = k_[n.args[k]].type;
       a[k] = is_real(t)           ? tang::Value::real(x[k].r)
              : t == Type::boolean ? tang::Value::boolean(x[k].i != 0)
                                   : tang::Value::integer(x[k].i);
     }
-    if (n.op == Op::fma) return rounded(n.type, std::fma(x[0].r, x[1].r, x[2].r));
     if (n.op == Op::ne)
       return {0, !apply(tang::Op::eq, {}, a[0], a[1], {}, Kind::boolean).as_bool()};
     const Kind kind = is_real(n.type)           ? Kind::real
@@ -256,7 +374,7 @@ class Machine {
   int64_t left_;
   std::vector<int64_t> counts_;  // elements, by buffer
   std::vector<size_t> end_of_;   // of a for or if: its end
-  std::vector<Number> locals_;
+  std::vector<Vector> locals_;
   std::vector<std::vector<std::optional<Number>>> arrays_;  // by local
   std::vector<Open> open_;
   const Stmt* now_ = nullptr;

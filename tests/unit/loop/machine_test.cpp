@@ -77,6 +77,36 @@ TEST(LoopMachine, StaysInsideOfItsMemory) {
             (std::vector<float>{9, 0, 1, 2}));
 }
 
+TEST(LoopMachine, RunsVectors) {
+  const Outcome r = run_body(R"(
+  array a[8] : f32
+  a[0 : 8] = f32(ramp8(0))
+  let v : f32x4 = x[0 : 4] * spread4(2.0)
+  a[1 : 4 by 2 first 3] = v
+  store y[0 : 8] = a[0 : 8]
+  store y[8 : 2 first n - 15] = join(lane(v, 3), low(low(v))) + spread2(0.5)
+  store y[10 : 2] = f32(k[0 : 2])
+  let m : boolx4 = x[0 : 4] < spread4(2.0) or x[0 : 4 by 2] == spread4(6.0)
+  store y[12 : 4] = select(m, x[4 : 4 by 0 - 1 first 3], x[ramp4(10) * spread4(1) - ramp4(0)])
+  )", 16);
+  EXPECT_EQ(r.fault, "");
+  EXPECT_EQ(r.y, (std::vector<float>{0, 0, 2, 2, 4, 4, 6, 7, 6.5, -1, -1, 1, 4, 3, 10, 0}));
+}
+
+TEST(LoopMachine, ChecksTheLanesThatAreTouched) {
+  EXPECT_THAT(run_body("  for i in 1 .. n {\n    store y[i : 4] = spread4(0.0)\n  }").fault,
+              HasSubstr("a store of element 4 of `y`, which has 4"));
+  EXPECT_THAT(run_body("  store y[0 : 4] = x[n - 4 : 4 by n]").fault,
+              HasSubstr("a load of element 4 of `x`, which has 4"));
+  EXPECT_THAT(run_body("  store y[0 : 4] = x[ramp4(n - 3)]").fault,
+              HasSubstr("a load of element 4 of `x`, which has 4"));
+  EXPECT_THAT(run_body("  array a[8] : f32\n  a[2 : 4] = x[0 : 4]\n  store y[0 : 4] = a[3 : 4]").fault,
+              HasSubstr("element 6 of `a` is read before it is set"));
+  EXPECT_EQ(run_body("  store y[0 : 8 first n] = x[0 : 8 first n]").y,
+            (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(run_body("  store y[n : 8 first 0 - n] = x[n : 8 first 0 - 3]").fault, "");
+}
+
 TEST(LoopMachine, GivesUpOnALoopWithoutEnd) {
   EXPECT_THAT(run_body("  for i in 0 .. n {\n    store y[0] = 0.0\n  }", 2000, 1000).fault,
               HasSubstr("too many steps"));
