@@ -57,43 +57,12 @@ bool starts_negative(const Node& node) {
   return std::signbit(loop::real_value(node));
 }
 
-// Whether elements are read as f64, in which they are exact.
-bool is_wide_block(Format format) {
-  return is_block(format) && loop::compute_type(format) == Type::f64;
-}
-
 }  // namespace
 
 bool reads_narrowed(const loop::Program& program, const loop::Kernel& kernel, const Node& node) {
   if (node.op != Op::cast || node.type != Type::f32) return false;
   const Node& arg = kernel[node.args[0]];
   return arg.op == Op::load && is_wide_block(program.buffers[arg.id].format);
-}
-
-std::string_view c_type(Type type) {
-  constexpr std::string_view names[] = {"double", "float", "int64_t", "int32_t", "bool"};
-  return names[static_cast<size_t>(type)];
-}
-
-std::string_view c_storage(Format format) {
-  switch (format) {
-    case Format::f64:
-      return "double";
-    case Format::f32:
-    case Format::tf32:
-      return "float";
-    case Format::bf16:
-    case Format::f16:
-      return "uint16_t";
-    case Format::i64:
-      return "int64_t";
-    case Format::i32:
-      return "int32_t";
-    case Format::i8:
-      return "int8_t";
-    default:
-      return "uint8_t";
-  }
 }
 
 CExpr::CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names)
@@ -179,25 +148,8 @@ std::string CExpr::call(const std::string& callee, const Node& node) const {
 }
 
 std::string CExpr::load(const Node& node, Type as) const {
-  const Format format = program_.buffers[node.id].format;
-  const std::string& base = buffers_[node.id];
-  const std::string at = index(node.args[0]);
-  switch (format) {
-    case Format::f16:
-    case Format::bf16:
-    case Format::f8e4m3:
-    case Format::f8e5m2:
-      return fmt::format("tang_load_{}({}[{}])", name(format), base, at);
-    case Format::boolean:
-      return fmt::format("{}[{}] != 0", base, at);
-    default:
-      break;
-  }
-  // Elements of less than a byte and elements of blocks are found by their number.
-  if (is_wide_block(format))
-    return fmt::format("tang_load_{}_{}({}, {})", name(format), name(as), base, at);
-  if (info(format).bits < 8) return fmt::format("tang_load_{}({}, {})", name(format), base, at);
-  return fmt::format("{}[{}]", base, at);
+  return decode_element(program_.buffers[node.id].format, as, buffers_[node.id],
+                        index(node.args[0]));
 }
 
 std::string CExpr::cast(const Node& node) const {
@@ -261,37 +213,8 @@ std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
 }
 
 std::string CExpr::store(loop::BufferId id, Value at, Value v) const {
-  const Format format = program_[id].format;
-  const Type type = kernel_[v].type;
-  const std::string& base = buffer(id);
-  if (format == Format::i4 || format == Format::u4) {
-    return fmt::format("tang_store_4bits({}, {}, (uint32_t)tang_round_{}_{}({}));", base, index(at),
-                       name(format), name(type), value(v));
-  }
-  std::string text = value(v);
-  switch (format) {
-    case Format::f32:
-      if (type == Type::f64) text = "(float)" + print(v, false, level_unary);
-      break;
-    case Format::f64:
-    case Format::i64:
-      break;
-    case Format::i32:
-      if (type == Type::i64) text = fmt::format("tang_cast_i64_i32({})", text);
-      break;
-    case Format::i8:
-    case Format::u8:
-      text = fmt::format("({})tang_round_{}_{}({})", c_storage(format), name(format), name(type),
-                         text);
-      break;
-    case Format::boolean:
-      text = "(uint8_t)" + print(v, false, level_unary);
-      break;
-    default:
-      text = fmt::format("tang_store_{}_{}({})", name(format), name(type), text);
-      break;
-  }
-  return fmt::format("{}[{}] = {};", base, index(at), text);
+  return encode_element(program_[id].format, kernel_[v].type, buffer(id), index(at), value(v),
+                        print(v, false, level_unary));
 }
 
 }  // namespace tang

@@ -4,13 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "emit/c_element.h"
 #include "emit/namer.h"
 #include "loop/program.h"
 
 namespace tang {
-
-std::string_view c_type(loop::Type type);
-std::string_view c_storage(Format format);  // the type of a buffer's elements; i4, u4 two to a byte
 
 // Whether the node casts to f32 an element of blocks that is read as f64: one call decodes and
 // rounds it.

@@ -19,7 +19,7 @@ namespace {
 // Elements of an operand by their coordinates.
 using Elements = std::map<Point, double>;
 
-// What C calls an operand's register: a vector, an array of one or a scalar.
+// What C calls an operand's register: a vector or a scalar.
 struct CType {
   std::string element, declared;
 };
@@ -33,14 +33,23 @@ CType c_type(const Row& row, const Operand& o, int64_t elements) {
                                                  : "uint8_t";
   if (elements == 1 || o.spaces[0] != Space::reg) return {element, element + " " + o.name};
   if (row.needs == "avx2") {
-    const char* vector = f == Format::f64 ? "__m256d " : f == Format::f32 ? "__m256 " : "__m256i ";
-    return {element, vector + o.name};
+    const int64_t bits = elements * info(f).bits;
+    const char* kind = f == Format::f64 ? "d" : f == Format::f32 ? "" : "i";
+    return {element, fmt::format("__m{}{} {}", bits, kind, o.name)};
   }
-  return {element, fmt::format("{} {}[{}]", element, o.name, elements)};
+  const int64_t bytes = elements * info(f).bits / 8;
+  return {element,
+          fmt::format("{} {} __attribute__((vector_size({})))", element, o.name, bytes)};
 }
 
-// The mask of maskload and maskstore: elements 0 … 4.
-constexpr int64_t masked_from = 5;
+// Of a row with a mask: the first element that it leaves alone.
+int64_t masked_from(const Row& row) { return row.axes[0].sizes.runs[0].from / 2 + 1; }
+
+std::string mask(const Row& row) {
+  const bool wide = row.operands[0].formats[0] == Format::f64;
+  return wide ? "_mm256_setr_epi64x(-1, -1, -1, 0)"
+              : "_mm256_setr_epi32(-1, -1, -1, -1, -1, 0, 0, 0)";
+}
 
 // A function of one image an operand; images are copied into and out of the registers.
 std::string function(const Row& row, int number) {
@@ -61,7 +70,7 @@ std::string function(const Row& row, int number) {
   }
   const std::string body =
       fill_holes(row.text, [&](std::string_view hole) -> std::optional<std::string> {
-        if (hole.ends_with(".mask")) return "_mm256_setr_epi32(-1, -1, -1, -1, -1, 0, 0, 0)";
+        if (hole.ends_with(".mask")) return mask(row);
         const Operand* o = row.find(hole);
         if (!o) return std::nullopt;
         const bool scalar = o->spaces[0] != Space::reg && o->axes.empty() && row.needs.empty();
@@ -124,7 +133,7 @@ double expected(const Row& row, const std::vector<Elements>& values, const Point
   std::vector<double> in;
   for (uint32_t a : row.computes.arguments)
     in.push_back(values[a].at(row.operands[a].axes.empty() ? Point{} : x));
-  const bool outside = !x.empty() && x[0] >= masked_from;
+  const bool outside = !x.empty() && x[0] >= masked_from(row);
   if (d.masks && outside) return values[*row.computes.result].at(x);
   if (row.operands[row.computes.arguments[0]].masks && outside) return 0;
   if (row.computes.kind == Computes::Kind::move) return in[0];

@@ -1,0 +1,91 @@
+// The vectors of loop programs in C: one small inline function for each operation and shape that a
+// program uses, written once before its kernels.
+//
+//     typedef float tang_f32x8 __attribute__((vector_size(32)));
+//     static inline tang_f32x8 tang_add_f32x8(tang_f32x8 a, tang_f32x8 b) {
+//       tang_f32x8 d;
+//     #if defined(TANG_AVX2)
+//       d = _mm256_add_ps(a, b);
+//     #else
+//       d = a + b;
+//     #endif
+//       return d;
+//     }
+//
+// Types. A vector of up to 32 bytes is one of the extension of gcc and clang; a wider one is a
+// struct of its halves `lo` and `hi`, on which everything works by halves. Lanes of a boolean
+// vector are int32_t, -1 or 0.
+//
+// Texts. The tables of src/target say what an instruction computes and how it is written; a row
+// with the operation, type and number of lanes gives the function's body, a row of AVX2 where the
+// compiler has it and a row that needs nothing elsewhere. Mathematics that has no instruction is in
+// src/emit/snippets (vector_*.h) for eight lanes of f32, and fewer lanes are widened to eight. What
+// is neither is done lane by lane with the scalar helpers.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loop/program.h"
+
+namespace tang {
+
+class CVector {
+ public:
+  // `guarded`: each function is written only if the file does not have it yet, because several
+  // programs share the file.
+  explicit CVector(bool guarded) : guarded_(guarded) {}
+
+  // A C type; of a scalar c_type.
+  std::string type(loop::Shape shape);
+
+  // Names of functions. They take the operands of the node in order.
+  std::string operation(loop::Op op, std::span<const loop::Shape> args);
+  std::string cast(loop::Shape from, loop::Type to);
+  std::string round(Format format, loop::Shape shape);
+  std::string spread(loop::Shape to);
+  std::string ramp(loop::Shape to);
+  std::string half(loop::Op op, loop::Shape from);  // low or high
+  std::string join(loop::Shape half);
+  std::string lane(loop::Shape from);  // (v, k)
+
+  // A vector's elements in memory: those of a buffer, or of an array if there is no format.
+  struct Memory {
+    std::optional<Format> format;
+    loop::Shape shape;         // of the value
+    bool by = false;           // there is a stride
+    bool first = false;        // there is a count
+    bool writes = false;
+  };
+  // (pointer, index, stride if any, count if any, value of a store)
+  std::string memory(const Memory& m);
+  // (pointer, vector of indices)
+  std::string gather(Format format, loop::Shape shape, loop::Shape indices);
+
+  // Everything named so far, what is used before what uses it.
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Function;
+
+  bool begin(const std::string& name);
+  void add(const std::string& name, const std::string& text);
+  void define(const Function& f, const std::string& name);
+  std::string snippet_function(const std::string& name, loop::Shape shape, size_t arity);
+  std::string widened(const Function& f, loop::Op op, std::span<const loop::Shape> args);
+  std::string plain(loop::Op op, std::span<const loop::Shape> args);
+  std::string lanes(loop::Shape result, const std::vector<std::string>& lanes);
+  std::string first_lanes(loop::Shape shape);
+  std::string memory_halves(const Memory& m);
+  std::string memory_lanes(const Memory& m);
+  std::string memory_row(const Memory& m);
+
+  bool guarded_;
+  std::set<std::string> known_;
+  std::string text_;
+};
+
+}  // namespace tang
