@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include "ir/variance.h"
+#include "loop/from_tile.h"
 #include "loop/lower_kernel.h"
+#include "tile/lower.h"
+#include "tile/text.h"
+#include "tile/verify.h"
 
 namespace tang {
 
@@ -84,6 +88,9 @@ class Lowering {
         in_place = o.tensor;
         old = o.into;
       }
+    if (in_place == TensorId::none) {
+      if (auto tiled = tile::lower(g, k)) return tile_kernel(*tiled);
+    }
     loop::KernelLowering lowering(g, b, k, buffers_,
                                   [this](const std::string& name, const std::vector<Poly>& shape,
                                          Format format) { return workspace(name, shape, format); });
@@ -91,6 +98,17 @@ class Lowering {
     if (!lowering.failed()) return std::nullopt;
     return error("E0590", fmt::format("`{}` has a construct that is not built yet", k.name))
         .value();
+  }
+
+  std::optional<Diagnostic> tile_kernel(const tile::LoweredKernel& k) {
+    tile::Program p;
+    for (const Param& param : g.params) p.params.push_back(param.name);
+    if (std::getenv("TANG_TILE")) fputs(tile::print(p, k.kernel).c_str(), stderr);
+    std::vector<BufferId> buffers;
+    for (TensorId t : k.arguments) buffers.push_back(*buffers_[index(t)]);
+    const std::string missing = loop::add_kernel(b, p, k.kernel, buffers);
+    if (missing.empty()) return std::nullopt;
+    return error("E0590", fmt::format("`{}`: {}", k.kernel.name, missing)).value();
   }
 
   void copy_outputs() {

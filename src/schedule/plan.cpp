@@ -54,6 +54,9 @@ class Planner {
   Planner(const Graph& graph, const PlanOptions& opts) : g(graph), options(opts) {}
 
   Result<Schedule> run() {
+    const auto machine = find_machine(options.machine);
+    if (!machine) return tl::unexpected(machine.error());
+    machine_ = *machine;
     find_needed();
     for (NodeId id : order_)
       if (g[id].gradient)
@@ -193,6 +196,8 @@ class Planner {
     });
     const bool loops = !n.reduce.empty() || n.scan;
     if (options.vectorise && !n.folds.empty() && loops && (scalar_body || n.scan)) shape_loop(n, k);
+    if (options.vectorise) k.nest = plan_nest(g, shape_of(g, n), *machine_);
+    else k.nest = {n.points, n.reduce, {}};
     return k;
   }
 
@@ -334,6 +339,7 @@ class Planner {
 
   const Graph& g;
   const PlanOptions& options;
+  const Machine* machine_ = nullptr;
   std::vector<NodeId> order_;
   std::set<NodeId> inlined_;
 };

@@ -22,6 +22,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "ir/graph.h"
+#include "schedule/tiling.h"
 
 namespace tang {
 
@@ -40,6 +41,7 @@ struct KernelPlan {
   int64_t block = 0;
   int64_t lanes = 0;  // 0: the innermost reduce loop is sequential
   bool contract = true;
+  NestPlan nest;
 };
 
 struct OutputPlan {
@@ -65,6 +67,7 @@ struct PlanOptions {
   int64_t block = 64;               // elements of a vector block
   int64_t lanes = 32;               // a power of two; fewer wait on the accumulator's latency
   int64_t unknown_extent = 4096;    // what an unbound parameter counts as
+  std::string machine = "cpu.avx2";  // whose record tiles are chosen by
   int64_t longest_inline = 1024;    // terms of an inlined contraction
   int64_t largest_ratio = 2;        // recomputation allowed by choice
 };

@@ -1,0 +1,137 @@
+// What is computed: maps, products, folds.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "loop/from_tile_impl.h"
+#include "loop/scalar.h"
+#include "tile/text.h"
+
+namespace tang::loop {
+
+namespace {
+
+using Scalar = tang::Op;
+constexpr int deepest_tree = 16;  // deeper ones are cut by lets
+
+}  // namespace
+
+Value TileLowering::expression(const ExprPool& pool, ExprId root,
+                               const std::function<Value(uint32_t)>& leaf, Type real) {
+  std::map<ExprId, Value> made;
+  std::map<ExprId, int> depth, uses;
+  const std::vector<ExprId> order = pool.reachable(root);
+  for (ExprId id : order)
+    for (ExprId o : pool[id].operands()) uses[o] += pool[id].op == Scalar::pow ? 2 : 1;
+  for (ExprId id : order) {
+    const ExprNode& n = pool[id];
+    int deep = 1;
+    for (ExprId o : n.operands()) deep = std::max(deep, depth[o] + 1);
+    if (n.op == Scalar::var) {
+      made[id] = leaf(n.variable());
+    } else {
+      made[id] = scalar(b, pool, n, made, real);
+      if (n.op != Scalar::constant && (uses[id] > 1 || deep > deepest_tree)) {
+        made[id] = b.let("t", made[id]);
+        deep = 1;
+      }
+    }
+    depth[id] = deep;
+  }
+  return made.at(root);
+}
+
+void TileLowering::map(const tile::Op& op) {
+  const tile::Type& type = k_[op.results[0]].type;
+  const tile::NamedPlacement& to = k_[type.placement];
+  const int n = lanes(type.placement);
+  Type real = compute_type(type.format);
+  if (!is_real(real)) {
+    real = Type::f32;
+    for (tile::ValueId v : op.args)
+      if (k_[v].type.format == Format::f64) real = Type::f64;
+  }
+  std::vector<Value> all;
+  for (size_t r = 0; r < registers(type.placement); ++r)
+    all.push_back(expression(
+        k_.pool, op.body,
+        [&](uint32_t v) {
+          const tile::Leaf& l = op.leaves[v];
+          if (l.argument) return at(op.args[*l.argument], to, r);
+          const Lane x = lane(l.form, to, r);
+          if (n == 1 || x.step_poly.is_zero()) return x.base;
+          if (x.step == 1) return b.ramp(x.base, n);
+          return b.add(b.spread(x.base, n),
+                       b.mul(b.ramp(b.integer(0), n), b.poly(x.step_poly)));
+        },
+        real));
+  define(op.results[0], std::move(all));
+}
+
+// Products of registers: what is summed inside an instruction has no form here.
+void TileLowering::contract(const tile::Op& op) {
+  const bool plain = op.over.empty() && op.args.size() == 3 && !op.negate;
+  if (!plain) return fail(fmt::format("no product like `{}`", print_op(p_, k_, op)));
+  const tile::PlacementId id = k_[op.results[0]].type.placement;
+  std::vector<Value> all;
+  for (size_t r = 0; r < registers(id); ++r)
+    all.push_back(
+        b.fma(at(op.args[0], k_[id], r), at(op.args[1], k_[id], r), at(op.args[2], k_[id], r)));
+  define(op.results[0], std::move(all));
+}
+
+std::vector<Value> TileLowering::combined(const tile::Monoid& m, const std::vector<Value>& left,
+                                          const std::vector<Value>& right) {
+  std::vector<Value> next;
+  for (ExprId e : m.combine) {
+    const Value v = expression(
+        k_.pool, e, [&](uint32_t x) { return (x % 2 == 0 ? left : right)[x / 2]; },
+        is_real(b.type(left[0])) ? b.type(left[0]) : Type::f32);
+    next.push_back(b.let("next", b.cast(b.type(left[next.size()]), v)));
+  }
+  return next;
+}
+
+// Registers of one element of the result as a tree, then the lanes of a vector in halves.
+void TileLowering::reduce(const tile::Op& op) {
+  const tile::Monoid& m = k_[op.monoid];
+  const tile::NamedPlacement& from = k_[values_.at(op.args[0]).placement];
+  const tile::PlacementId id = k_[op.results[0]].type.placement;
+  const tile::NamedPlacement& to = k_[id];
+  std::vector<std::vector<Value>> results(op.args.size());
+  for (size_t r = 0; r < registers(id); ++r) {
+    const Point x = point(to, r);
+    std::vector<std::vector<Value>> terms;
+    for (size_t k = 0; k < values_.at(op.args[0]).registers.size(); ++k) {
+      const Point y = point(from, k);
+      bool same = true;
+      for (size_t a = 0; a < to.axes.size(); ++a) {
+        const auto axis = std::find(from.axes.begin(), from.axes.end(), to.axes[a]);
+        same = same && axis != from.axes.end() &&
+               y[static_cast<size_t>(axis - from.axes.begin())] == x[a];
+      }
+      if (!same) continue;
+      std::vector<Value> term;
+      for (tile::ValueId v : op.args) term.push_back(values_.at(v).registers[k]);
+      terms.push_back(std::move(term));
+    }
+    while (terms.size() > 1) {
+      const size_t half = (terms.size() + 1) / 2;
+      for (size_t k = 0; k + half < terms.size(); ++k)
+        terms[k] = combined(m, terms[k], terms[k + half]);
+      terms.resize(half);
+    }
+    while (b.lanes(terms[0][0]) > lanes(id)) {
+      std::vector<Value> low, high;
+      for (Value v : terms[0]) {
+        low.push_back(b.let("low", b.low(v)));
+        high.push_back(b.let("high", b.high(v)));
+      }
+      terms[0] = combined(m, low, high);
+    }
+    for (size_t c = 0; c < results.size(); ++c) results[c].push_back(terms[0][c]);
+  }
+  for (size_t c = 0; c < results.size(); ++c) define(op.results[c], std::move(results[c]));
+}
+
+}  // namespace tang::loop

@@ -1,0 +1,113 @@
+// The lowering of one kernel of a tile program to a loop program.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loop/from_tile.h"
+
+namespace tang::loop {
+
+class TileLowering {
+ public:
+  TileLowering(Builder& builder, const tile::Program& program, const tile::Kernel& kernel)
+      : b(builder), p_(program), k_(kernel) {}
+  std::string run(const std::vector<BufferId>& buffers);
+
+ private:
+  // A tile: a scalar or a vector for each register.
+  struct Tile {
+    tile::PlacementId placement = tile::PlacementId::none;
+    std::vector<Value> registers;
+  };
+  // An affine value at one register of a placement: `base` at the first element, `step` more with
+  // each further one.
+  struct Lane {
+    Value base;
+    std::optional<int64_t> step;  // none: not a constant
+    Poly step_poly;
+  };
+  struct Memory {
+    std::optional<BufferId> buffer;
+    Array array;
+  };
+  // Where the elements of one register lie.
+  struct Address {
+    Value index;    // of the first, or a vector of all
+    Value stride;   // of a scalar index with lanes
+    bool contiguous = true;
+    bool gathered = false;
+  };
+
+  void fail(std::string text);
+  void region(tile::RegionId id);
+  void operation(const tile::Op& op);
+  void loop(const tile::Op& op);
+  void branch(const tile::Op& op);
+  void next(const tile::Op& op);
+  std::vector<Tile> variables(const std::vector<tile::ValueId>& values,
+                              const std::vector<tile::ValueId>& initial);
+
+  // Memory (from_tile_memory.cpp).
+  void load(const tile::Op& op);
+  void store(const tile::Op& op);
+  Value loaded(const tile::Op& op, const Address& at, size_t r, int lanes, Type type);
+  Address address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
+  Address buffer_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
+  Address local_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
+  std::optional<Value> digit(const Form& f, const AxisDigit& d, std::vector<int64_t>& lanes);
+  Value element(const tile::Ref& ref, const Address& at, int64_t e);
+  // Conditions of one register: those alike for all elements, a count of the first ones, and those
+  // of neither kind.
+  struct Valid {
+    std::optional<Value> all, first;
+    std::vector<std::pair<Value, int64_t>> others;  // value + step * element >= 0
+    bool always() const { return !all && !first && others.empty(); }
+  };
+  Valid valid(const std::vector<Form>& forms, const tile::NamedPlacement& at, size_t r, int lanes);
+  Value holds(const Valid& v, int64_t e);
+  Value count(const Valid& v, int lanes);
+
+  // Forms.
+  Value form(const Form& f);
+  Lane lane(const Form& f, const tile::NamedPlacement& at, size_t r);
+  Form placed(const Form& f, const tile::NamedPlacement& at, size_t r) const;
+  int64_t multiple(const Form& f) const;
+  Value gathered(uint32_t leaf, const tile::NamedPlacement& at, size_t r);
+
+  // Expressions (from_tile_expr.cpp).
+  void map(const tile::Op& op);
+  void contract(const tile::Op& op);
+  void reduce(const tile::Op& op);
+  Value expression(const ExprPool& pool, ExprId root, const std::function<Value(uint32_t)>& leaf,
+                   Type real);
+  Value operation(const ExprPool& pool, const ExprNode& n, const std::map<ExprId, Value>& made,
+                  Type real);
+  Value power(const ExprPool& pool, const ExprNode& n, Value base, Value exponent, Type real);
+  std::vector<Value> combined(const tile::Monoid& m, const std::vector<Value>& left,
+                              const std::vector<Value>& right);
+  Value at(tile::ValueId v, const tile::NamedPlacement& to, size_t r);
+  void define(tile::ValueId v, std::vector<Value> registers);
+  int lanes(tile::PlacementId id) const;
+  size_t registers(tile::PlacementId id) const;
+  Point point(const tile::NamedPlacement& at, size_t r) const;
+  Value zero_based(double fill, Type type);
+
+  Builder& b;
+  const tile::Program& p_;
+  const tile::Kernel& k_;
+  std::vector<Memory> memories_;
+  std::map<tile::ValueId, Tile> values_;
+  std::map<DimId, Value> index_;       // of open loops
+  std::map<DimId, int64_t> multiple_;  // that an index is a multiple of
+  std::vector<std::vector<Tile>> carried_;  // what `next` assigns, innermost last
+  std::string failure_;
+};
+
+// What a form gains with each further element of a register of the placement.
+Poly step_of(const Form& f, const tile::NamedPlacement& at);
+
+}  // namespace tang::loop

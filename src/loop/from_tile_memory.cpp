@@ -1,0 +1,309 @@
+// Loads and stores: addresses, and which elements are there.
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "ir/variance.h"
+#include "loop/from_tile_impl.h"
+#include "tile/text.h"
+
+namespace tang::loop {
+
+// ---- addresses ---------------------------------------------------------------------------------
+
+TileLowering::Address TileLowering::address(const tile::Ref& ref, const tile::NamedPlacement& at,
+                                            size_t r) {
+  if (ref.what != tile::Ref::What::memory) {
+    fail("only memories have addresses in a loop program");
+    return {};
+  }
+  return memories_[index_of(ref.memory)].buffer ? buffer_address(ref, at, r)
+                                                : local_address(ref, at, r);
+}
+
+TileLowering::Address TileLowering::buffer_address(const tile::Ref& ref,
+                                                   const tile::NamedPlacement& at, size_t r) {
+  const tile::Memory& m = k_[ref.memory];
+  Form f = tang::address(m.extents, ref.at);
+  const std::vector<Form::Gather> gathers = std::move(f.gathers);
+  f.gathers.clear();
+  const Lane l = lane(f, at, r);
+  const int width = static_cast<int>(at.placement.count(Level::elem));
+  Address a;
+  a.index = l.base;
+  a.contiguous = l.step == 1;
+  if (!a.contiguous) a.stride = b.poly(l.step_poly);
+  if (gathers.empty()) return a;
+  for (const Form::Gather& x : gathers) {
+    const Value v = b.mul(b.poly(x.coeff), b.cast(Type::i64, gathered(x.leaf, at, r)));
+    if (b.lanes(v) > 1 && b.lanes(a.index) == 1)
+      a.index = b.add(b.spread(a.index, width),
+                      l.step_poly.is_zero() ? b.spread(b.integer(0), width)
+                                            : b.mul(b.ramp(b.integer(0), width), a.stride));
+    a.index = b.add(a.index, v);
+  }
+  a.index = b.let("at", a.index);
+  a.gathered = b.lanes(a.index) > 1;
+  return a;
+}
+
+Value TileLowering::gathered(uint32_t leaf, const tile::NamedPlacement& at_, size_t r) {
+  return at(static_cast<tile::ValueId>(leaf), at_, r);
+}
+
+namespace {
+
+int64_t floor_div(int64_t x, int64_t by) { return x / by - (x % by != 0 && (x < 0) != (by < 0)); }
+int64_t floor_mod(int64_t x, int64_t by) { return x - by * floor_div(x, by); }
+
+}  // namespace
+
+// A digit of a coordinate whose constant parts, for each element of a register, stand in `lanes`:
+// what the loops add to it. The digit of each constant part replaces it. Nothing if they mix.
+std::optional<Value> TileLowering::digit(const Form& f, const AxisDigit& d,
+                                         std::vector<int64_t>& lanes) {
+  Form moving = f;
+  moving.base = moving.base - Poly(moving.base.constant_term());
+  const int64_t of = multiple(moving);
+  const bool still = moving == Form(0);
+  if (!still && of % d.stride != 0) return std::nullopt;
+  const int64_t unit = still || d.extent == 0 ? 0 : std::gcd(of / d.stride, d.extent);
+  for (int64_t& c : lanes) {
+    c = floor_div(c, d.stride);
+    if (d.extent == 0) continue;
+    c = floor_mod(c, d.extent);
+    if (!still && c >= unit) return std::nullopt;
+  }
+  if (still) return b.integer(0);
+  bool divides = moving.base.terms().empty();
+  for (Form::Term& t : moving.terms) {
+    const auto c = t.coeff.constant();
+    divides = divides && c && *c % d.stride == 0;
+    if (divides) t.coeff = Poly(*c / d.stride);
+  }
+  Value v;
+  if (divides) {
+    v = form(moving);
+  } else {
+    moving = f;
+    moving.base = moving.base - Poly(moving.base.constant_term());
+    v = b.div(form(moving), b.integer(d.stride));
+  }
+  if (d.extent != 0 && unit != d.extent) v = b.mod(v, b.integer(d.extent));
+  if (d.extent != 0 && unit == d.extent) v = b.integer(0);
+  return v;
+}
+
+TileLowering::Address TileLowering::local_address(const tile::Ref& ref,
+                                                  const tile::NamedPlacement& at, size_t r) {
+  const tile::Memory& m = k_[ref.memory];
+  const int64_t size = info(m.format).bits / 8;
+  const int64_t width = at.placement.count(Level::elem);
+  std::vector<int64_t> offsets(static_cast<size_t>(width), m.layout.origin / size);
+  Value base = b.integer(0);
+  for (const StorageDigit& d : m.layout.digits) {
+    const Form f = placed(ref.at[d.of.axis], at, r);
+    const auto step = step_of(ref.at[d.of.axis], at).constant();
+    if (!step || !f.is_affine()) {
+      fail(fmt::format("no constant stride in `{}`", m.name));
+      return {};
+    }
+    std::vector<int64_t> lanes;
+    for (int64_t e = 0; e < width; ++e) lanes.push_back(f.base.constant_term() + e * *step);
+    const auto v = digit(f, d.of, lanes);
+    if (!v) {
+      fail(fmt::format("elements of `{}` straddle a digit of its layout", m.name));
+      return {};
+    }
+    base = b.add(base, b.mul(*v, b.integer(d.bytes / size)));
+    for (size_t e = 0; e < lanes.size(); ++e) offsets[e] += lanes[e] * (d.bytes / size);
+  }
+  Address a;
+  a.index = b.add(base, b.integer(offsets[0]));
+  const int64_t stride = width > 1 ? offsets[1] - offsets[0] : 1;
+  for (size_t e = 1; e < offsets.size(); ++e)
+    if (offsets[e] - offsets[e - 1] != stride)
+      fail(fmt::format("elements of a register are not evenly spaced in `{}`", m.name));
+  a.contiguous = stride == 1;
+  if (!a.contiguous) a.stride = b.integer(stride);
+  return a;
+}
+
+// ---- conditions --------------------------------------------------------------------------------
+
+TileLowering::Valid TileLowering::valid(const std::vector<Form>& forms,
+                                        const tile::NamedPlacement& at_, size_t r, int lanes) {
+  Valid v;
+  for (const Form& f : forms) {
+    Form affine = f;
+    affine.gathers.clear();
+    const Lane l = lane(affine, at_, r);
+    Value base = l.base;
+    for (const Form::Gather& x : f.gathers)
+      base = b.add(base, b.mul(b.poly(x.coeff), b.cast(Type::i64, gathered(x.leaf, at_, r))));
+    if (const auto c = b.constant(base); c && l.step && *c >= 0 && *c + *l.step * (lanes - 1) >= 0)
+      continue;
+    if (b.lanes(base) == 1 && (lanes == 1 || l.step == 0)) {
+      const Value one = b.le(b.integer(0), base);
+      v.all = v.all ? b.logical_and(*v.all, one) : one;
+    } else if (b.lanes(base) == 1 && l.step == -1) {
+      const Value count = b.add(base, b.integer(1));
+      v.first = v.first ? b.min(*v.first, count) : count;
+    } else {
+      v.others.emplace_back(b.let("inside", base), l.step.value_or(0));
+      if (!l.step) fail("a condition whose stride is no constant");
+    }
+  }
+  if (v.all) v.all = b.let("inside", *v.all);
+  if (v.first) v.first = b.let("count", *v.first);
+  return v;
+}
+
+// Whether element e is there.
+Value TileLowering::holds(const Valid& v, int64_t e) {
+  Value all = v.all ? *v.all : b.boolean(true);
+  bool any = v.all.has_value();
+  const auto also = [&](Value one) {
+    all = any ? b.logical_and(all, one) : one;
+    any = true;
+  };
+  if (v.first) also(b.lt(b.integer(e), *v.first));
+  for (const auto& [base, step] : v.others)
+    also(b.le(b.integer(0), b.lanes(base) > 1 ? b.add(b.lane(base, e), b.integer(step * e))
+                                              : b.add(base, b.integer(step * e))));
+  return all;
+}
+
+// How many elements are there, from the first on.
+Value TileLowering::count(const Valid& v, int lanes) {
+  const Value all = v.first ? *v.first : b.integer(lanes);
+  return v.all ? b.select(*v.all, all, b.integer(0)) : all;
+}
+
+// ---- loads and stores --------------------------------------------------------------------------
+
+// One element of a register.
+Value TileLowering::element(const tile::Ref& ref, const Address& a, int64_t e) {
+  const Memory& m = memories_[index_of(ref.memory)];
+  Value index = a.index;
+  if (a.gathered)
+    index = b.lane(index, e);
+  else if (e > 0)
+    index = b.add(index, a.contiguous ? b.integer(e) : b.mul(a.stride, b.integer(e)));
+  return m.buffer ? b.load(*m.buffer, index) : b.at(m.array, index);
+}
+
+Value TileLowering::loaded(const tile::Op& op, const Address& a, size_t r, int lanes, Type type) {
+  const tile::Ref& ref = op.refs[0];
+  const tile::NamedPlacement& at_ = k_[k_[op.results[0]].type.placement];
+  const Memory& m = memories_[index_of(ref.memory)];
+  const Valid v = valid(op.valid, at_, r, lanes);
+  const Value fill = zero_based(op.fill, type);
+  if (lanes == 1) {
+    const Value x = b.cast(type, element(ref, a, 0));
+    return v.always() ? x : b.select(holds(v, 0), x, fill);
+  }
+  const auto vector = [&](std::optional<Value> first) {
+    if (a.gathered) return b.cast(type, b.gather(*m.buffer, a.index));
+    LoadOptions o{lanes, std::nullopt, first};
+    if (!a.contiguous) o.stride = a.stride;
+    return b.cast(type, m.buffer ? b.load(*m.buffer, a.index, o) : b.at(m.array, a.index, o));
+  };
+  const bool same = !a.gathered && !a.contiguous && b.constant(a.stride) == 0;
+  if (same && v.always()) return b.spread(b.cast(type, element(ref, a, 0)), lanes);
+  if (v.always()) return vector(std::nullopt);
+  if (v.others.empty() && !a.gathered) {
+    const Value n = count(v, lanes);
+    const Value x = vector(n);
+    if (op.fill == 0) return x;
+    return b.select(b.lt(b.ramp(b.integer(0), lanes), n), x, fill);
+  }
+  // All at once where all are there, one by one elsewhere.
+  const Value whole = b.var("x", b.spread(fill, lanes));
+  Value all = b.boolean(true);
+  for (const int64_t e : {int64_t{0}, int64_t{lanes - 1}}) {
+    const Value one = holds(v, e);
+    all = e == 0 ? one : b.logical_and(all, one);
+  }
+  bool monotone = true;
+  for (const auto& [base, step] : v.others) monotone &= b.lanes(base) == 1;
+  all = b.let("all", monotone ? all : b.boolean(false));
+  b.begin_if(all);
+  b.assign(whole, vector(std::nullopt));
+  b.end();
+  b.begin_if(b.logical_not(all));
+  std::vector<Value> parts;
+  for (int64_t e = 0; e < lanes; ++e)
+    parts.push_back(b.let("x", b.select(holds(v, e), b.cast(type, element(ref, a, e)), fill)));
+  while (parts.size() > 1) {
+    std::vector<Value> joined;
+    for (size_t k = 0; k < parts.size(); k += 2) joined.push_back(b.join(parts[k], parts[k + 1]));
+    parts = std::move(joined);
+  }
+  b.assign(whole, parts[0]);
+  b.end();
+  return whole;
+}
+
+Value TileLowering::zero_based(double fill, Type type) {
+  if (type == Type::boolean) return b.boolean(fill != 0);
+  return is_real(type) ? b.real(type, fill) : b.integer(static_cast<int64_t>(fill), type);
+}
+
+void TileLowering::load(const tile::Op& op) {
+  const tile::Value& v = k_[op.results[0]];
+  const Type type = compute_type(v.type.format);
+  std::vector<Value> all;
+  for (size_t r = 0; r < registers(v.type.placement); ++r) {
+    const Address a = address(op.refs[0], k_[v.type.placement], r);
+    if (!failure_.empty()) return;
+    all.push_back(loaded(op, a, r, lanes(v.type.placement), type));
+  }
+  define(op.results[0], std::move(all));
+}
+
+void TileLowering::store(const tile::Op& op) {
+  const Tile& t = values_.at(op.args[0]);
+  const tile::NamedPlacement& at_ = k_[t.placement];
+  const tile::Ref& ref = op.refs[0];
+  const int n = lanes(t.placement);
+  for (size_t r = 0; r < t.registers.size(); ++r) {
+    const Address a = address(ref, at_, r);
+    if (!failure_.empty()) return;
+    const Memory& m = memories_[index_of(ref.memory)];
+    const Valid v = valid(op.valid, at_, r, n);
+    const Value x = b.cast(compute_type(k_[ref.memory].format), t.registers[r]);
+    const auto write = [&](Value index, Value value, StoreOptions o) {
+      if (m.buffer)
+        b.store(*m.buffer, index, value, o);
+      else
+        b.set(m.array, index, value, o);
+    };
+    if (a.gathered || !v.others.empty()) {
+      for (int64_t e = 0; e < n; ++e) {
+        b.begin_if(holds(v, e));
+        const Value index = a.gathered ? b.lane(a.index, e)
+                            : e == 0   ? a.index
+                                       : b.add(a.index, a.contiguous
+                                                            ? b.integer(e)
+                                                            : b.mul(a.stride, b.integer(e)));
+        write(index, n == 1 ? x : b.lane(x, e), {});
+        b.end();
+      }
+      continue;
+    }
+    StoreOptions o;
+    if (n > 1 && !a.contiguous) o.stride = a.stride;
+    if (n == 1 && v.all) {
+      b.begin_if(*v.all);
+      write(a.index, x, {});
+      b.end();
+      continue;
+    }
+    if (!v.always()) o.first = count(v, n);
+    write(a.index, x, o);
+  }
+}
+
+}  // namespace tang::loop

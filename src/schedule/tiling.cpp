@@ -1,0 +1,218 @@
+#include "schedule/tiling.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/variance.h"
+
+namespace tang {
+
+namespace {
+
+class Tiler {
+ public:
+  Tiler(const Graph& graph, const NestShape& shape, const Machine& machine)
+      : g(graph), s(shape), m_(machine) {}
+
+  NestPlan run() {
+    NestPlan plan{s.points, s.reduce, {}};
+    const std::optional<DimId> vector = best_vector();
+    if (!vector) return plan;
+    const int64_t width = m_.vector_bytes / (s.wide ? 8 : 4);
+    TileDim across{*vector, 1, width};
+    const bool lanes = contains(s.reduce, *vector);
+    const std::optional<DimId> along = best_shared(*vector);
+    if (s.reduce.empty()) {
+      across.reg = fit(*vector, width, 2);
+    } else if (along && !lanes) {
+      registers(*along, across, plan);
+    } else {
+      const int64_t most = std::max<int64_t>(1, 8 / static_cast<int64_t>(s.states));
+      if (along)
+        plan.tile.push_back({*along, std::min<int64_t>(size(*along).value_or(4), 4), 1});
+      else
+        across.reg = fit(*vector, width, std::min<int64_t>(4, most));
+    }
+    plan.tile.push_back(across);
+    order(plan, *vector, along);
+    return plan;
+  }
+
+ private:
+  std::optional<int64_t> size(DimId d) const {
+    const auto found = s.sizes.find(d);
+    return found != s.sizes.end() ? found->second : g.extent(d).constant();
+  }
+
+  // Registers that an extent fills, no more than wanted.
+  int64_t fit(DimId d, int64_t width, int64_t wanted) const {
+    const auto n = size(d);
+    return n ? std::clamp<int64_t>((*n + width - 1) / width, 1, wanted) : wanted;
+  }
+
+  // 0: does not move along d; 1: by one element; 2: by more.
+  static int motion(const Access& a, DimId d) {
+    if (contains(a.gathered, d)) return 2;
+    const auto at = a.strides.find(d);
+    if (at == a.strides.end() || at->second.is_zero()) return 0;
+    return at->second == Poly(1) ? 1 : 2;
+  }
+
+  int score(DimId d) const {
+    const auto n = size(d);
+    if (n && *n < 4) return 0;
+    int total = 0;
+    for (const Access& a : s.accesses) {
+      const int how = motion(a, d);
+      total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -8) : 1;
+    }
+    if (contains(s.reduce, d)) total -= 3;
+    return total;
+  }
+
+  std::optional<DimId> best_vector() const {
+    std::optional<DimId> best;
+    int most = 0;
+    const auto consider = [&](DimId d) {
+      const int x = score(d);
+      if (x > most || (x == most && best && contains(s.points, d))) {
+        best = d;
+        most = x;
+      }
+    };
+    for (DimId d : s.points) consider(d);
+    if (s.commutative && s.states <= 8)
+      for (DimId d : s.reduce) consider(d);
+    return best;
+  }
+
+  // A point along which some read stays, which is then loaded once for a tile of it.
+  std::optional<DimId> best_shared(DimId vector) const {
+    if (s.reduce.empty()) return std::nullopt;
+    std::optional<DimId> best;
+    int most = 0;
+    for (DimId d : s.points) {
+      if (d == vector) continue;
+      const auto n = size(d);
+      if (n && *n < 2) continue;
+      int shared = 0;
+      for (const Access& a : s.accesses)
+        if (!a.store && motion(a, d) == 0 && moves_in_terms(a)) shared += motion(a, vector) ? 2 : 1;
+      if (shared >= most && shared > 0) {
+        best = d;
+        most = shared;
+      }
+    }
+    return best;
+  }
+
+  bool moves_in_terms(const Access& a) const {
+    return std::any_of(s.reduce.begin(), s.reduce.end(), [&](DimId d) { return motion(a, d) > 0; });
+  }
+
+  // Registers along two points: the pair that costs least, by loads and operations of a step over
+  // all tiles, the borders' too.
+  void registers(DimId along, TileDim& across, NestPlan& plan) const {
+    const int64_t free = m_.registers - 3;
+    const bool some_broadcast =
+        std::any_of(s.accesses.begin(), s.accesses.end(), [&](const Access& a) {
+          return !a.store && motion(a, across.dim) == 0 && moves_in_terms(a);
+        });
+    const auto n = size(across.dim), m = size(along);
+    double least = 0;
+    TileDim rows{along, 1, 1};
+    for (int64_t c = 1; c <= 6; ++c)
+      for (int64_t r = 1; r * c * static_cast<int64_t>(s.states) <= free; ++r) {
+        if (m && r > *m) continue;
+        if (n && (c - 1) * across.elem >= *n) continue;
+        const double cost = tiles_cost(n, m, r, c, across.elem, some_broadcast);
+        if (least == 0 || cost < least) {
+          least = cost;
+          rows.reg = r;
+          across.reg = c;
+        }
+      }
+    plan.tile.push_back(rows);
+  }
+
+  // Cycles of one step over the whole extent, by loads (two a cycle) and multiply-adds (two a
+  // cycle, of latency 4).
+  static double tiles_cost(std::optional<int64_t> n, std::optional<int64_t> m, int64_t r, int64_t c,
+                           int64_t width, bool broadcast) {
+    const auto one = [&](int64_t rows, int64_t columns) {
+      const double operations = static_cast<double>(rows * columns);
+      const double loads = static_cast<double>(columns + (broadcast ? rows : 0));
+      return std::max({operations / 2, loads / 2, 4.0}) + 0.1 * loads;
+    };
+    const int64_t columns = n ? (*n + width - 1) / width : 60;
+    const int64_t rows = m.value_or(60);
+    double total = 0;
+    for (int64_t j = 0; j < columns; j += c)
+      for (int64_t i = 0; i < rows; i += r)
+        total += one(std::min(r, rows - i), std::min(c, columns - j));
+    return total;
+  }
+
+  // The vector's loop inside the other points', or outside that of a shared operand's rows.
+  void order(NestPlan& plan, DimId vector, std::optional<DimId> along) const {
+    std::vector<DimId>& points = plan.points;
+    if (const auto at = std::find(points.begin(), points.end(), vector); at != points.end()) {
+      points.erase(at);
+      points.push_back(vector);
+    }
+    if (along && !plan.reduce.empty()) {
+      points.erase(std::find(points.begin(), points.end(), *along));
+      points.push_back(*along);
+    }
+    if (const auto at = std::find(plan.reduce.begin(), plan.reduce.end(), vector);
+        at != plan.reduce.end()) {
+      plan.reduce.erase(at);
+      plan.reduce.push_back(vector);
+    }
+  }
+
+  const Graph& g;
+  const NestShape& s;
+  const Machine& m_;
+};
+
+}  // namespace
+
+Access access_of(const Graph& g, TensorId t, const std::vector<Form>& forms) {
+  Access a;
+  const Form f = address(g[t].shape, forms);
+  for (const Form::Term& term : f.terms) a.strides[term.dim] = term.coeff;
+  for (const Form::Gather& x : f.gathers)
+    for (const Form& inner : g.leaf(x.leaf).forms)
+      for (DimId d : dims_of(g, inner)) a.gathered.push_back(d);
+  return a;
+}
+
+NestShape shape_of(const Graph& g, const Node& n) {
+  NestShape s;
+  s.points = n.points, s.reduce = n.reduce;
+  for (LeafId l : leaves_of(g, n)) {
+    const Leaf& leaf = g.leaf(l);
+    if (leaf.what == Leaf::What::read)
+      s.accesses.push_back(access_of(g, leaf.tensor, leaf.forms));
+  }
+  for (const Target& t : n.targets) {
+    std::vector<Form> forms;
+    for (DimId d : t.points) forms.push_back(Form::coordinate(d));
+    s.accesses.push_back(access_of(g, t.tensor, forms));
+    s.accesses.back().store = true;
+  }
+  s.states = 0;
+  for (const Fold& f : n.folds) {
+    s.commutative &= g[f.monoid].commutative;
+    s.states += g[f.monoid].kinds.size();
+  }
+  s.states = std::max<size_t>(s.states, 1);
+  return s;
+}
+
+NestPlan plan_nest(const Graph& g, const NestShape& shape, const Machine& machine) {
+  return Tiler(g, shape, machine).run();
+}
+
+}  // namespace tang

@@ -1,0 +1,20 @@
+// From a planned kernel of a graph to a tile program (tile.md section 3): no operator, monoid or
+// model is known here by name.
+#pragma once
+
+#include "schedule/schedule.h"
+#include "tile/program.h"
+
+namespace tang::tile {
+
+struct LoweredKernel {
+  Kernel kernel;
+  std::vector<TensorId> arguments;  // of its memories that are arguments, in order
+};
+
+// Fresh coordinates and derived expressions are added to the graph. An error names what in the
+// kernel has no tile form.
+Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan);
+
+
+}  // namespace tang::tile

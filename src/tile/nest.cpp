@@ -1,0 +1,327 @@
+// Loops over tiles, states and stores.
+#include "tile/nest.h"
+
+#include <algorithm>
+
+#include "ir/guards.h"
+#include "ir/variance.h"
+
+namespace tang::tile {
+
+void NestLowering::run(const Nest& nest) {
+  nest_ = &nest;
+  scopes_ = {{b.region(), {}}};
+  scope_of_.clear(), coordinate_.clear(), open_tiles_.clear();
+  masks_.clear(), enforced_.clear(), left_.clear(), right_.clear();
+  dim(0);
+}
+
+const TileDim* NestLowering::tile_of(DimId d) const {
+  for (const TileDim& t : nest_->tile)
+    if (t.dim == d && t.size() > 1) return &t;
+  return nullptr;
+}
+
+// ---- loops -------------------------------------------------------------------------------------
+
+void NestLowering::dim(size_t k) {
+  if (k == nest_->points.size() && !folding_) {
+    folding_ = true;
+    if (!nest_->parts.empty()) {
+      start();
+      dim(k);
+    }
+    finish();
+    folding_ = false;
+    return;
+  }
+  if (k == nest_->points.size() + nest_->reduce.size()) return step();
+  const DimId d = dim_at(k);
+  const size_t enforced = enforced_.size();
+  const Span s = reduces(k) ? limited(d) : span(d);
+  if (const TileDim* t = tile_of(d))
+    tiled(k, s, *t);
+  else
+    whole(k, s);
+  enforced_.resize(enforced);
+}
+
+Span NestLowering::span(DimId d) const {
+  const auto found = env_.spans.find(d);
+  if (found != env_.spans.end()) return found->second;
+  return {{Form(0)}, {Form(g.extent(d))}, g.extent(d).constant()};
+}
+
+// The value of a form over the nest's coordinates, with those that are tiled or not open yet where
+// they make it greatest.
+std::optional<Form> NestLowering::easiest(const Form& rest, bool* exact) const {
+  Form result = rest.base;
+  for (const Form::Term& t : rest.terms) {
+    const bool up = t.coeff.proved_nonnegative();
+    if (!up && !t.coeff.proved_nonpositive()) return std::nullopt;
+    const auto at = coordinate_.find(t.dim);
+    Form x;
+    if (at == coordinate_.end()) {
+      const Span s = span(t.dim);
+      x = up ? s.hi[0] - Form(1) : s.lo[0];
+      *exact &= s.size == 1;
+    } else {
+      x = at->second;
+      if (const auto tile = open_tiles_.find(t.dim); tile != open_tiles_.end()) {
+        x = x - Form::coordinate(b.axis(g[t.dim].name));
+        if (up) x = x + Form(tile->second.size() - 1);
+        *exact = false;
+      }
+    }
+    result = result + t.coeff * x;
+  }
+  return result;
+}
+
+// The span of a summed coordinate within the affine guards (algebra.md 2.3). A guard that involves
+// nothing tiled is implied from here on.
+Span NestLowering::limited(DimId d) {
+  Span s = span(d);
+  for (const Guard& guard : nest_->guards) {
+    if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
+    const auto c = guard.form.coefficient(d).constant();
+    if (c != 1 && c != -1) continue;
+    bool exact = true, all = true;
+    for (const int sign : {1, -1}) {
+      if (sign < 0 && guard.what != Guard::What::zero) break;
+      const Form f = Poly(sign) * guard.form;
+      const int64_t towards = *c * sign;
+      const auto rest = easiest(f - Poly(towards) * Form::coordinate(d), &exact);
+      all &= rest.has_value();
+      if (!rest) continue;
+      if (towards > 0)
+        s.lo.push_back(Poly(-1) * *rest);
+      else
+        s.hi.push_back(*rest + Form(1));
+      s.size.reset();
+    }
+    if (all && exact && !tile_of(d)) enforced_.push_back(guard);
+  }
+  return s;
+}
+
+DimId NestLowering::open_loop(size_t k, std::vector<Form> lo, std::vector<Form> hi, int64_t step) {
+  Op::Range r;
+  const DimId index = b.index(g[dim_at(k)].name + "0", Index::What::loop);
+  r.indices = {index};
+  r.lo = std::move(lo), r.hi = std::move(hi);
+  r.step = step;
+  keep(b.open_loop(std::move(r), reduces(k) ? kept() : std::vector<ValueId>{}));
+  scopes_.push_back({b.region(), {}});
+  return index;
+}
+
+void NestLowering::close_loop(size_t k) {
+  scopes_.pop_back();
+  keep(b.close(reduces(k) ? kept() : std::vector<ValueId>{}));
+}
+
+std::vector<ValueId> NestLowering::kept() const {
+  std::vector<ValueId> values;
+  for (const State& s : left_) values.push_back(s.value);
+  return values;
+}
+
+void NestLowering::keep(std::vector<ValueId> values) {
+  for (size_t k = 0; k < values.size(); ++k) left_[k].value = values[k];
+}
+
+// Everything inside coordinate k, which stands at a place.
+void NestLowering::inside(size_t k, const Form& coordinate) {
+  const DimId d = dim_at(k);
+  scopes_.push_back({b.region(), {}});
+  scope_of_[d] = scopes_.size() - 1;
+  coordinate_[d] = coordinate;
+  dim(k + 1);
+  coordinate_.erase(d);
+  scope_of_.erase(d);
+  scopes_.pop_back();
+}
+
+void NestLowering::whole(size_t k, const Span& s) {
+  if (s.size == 1) return inside(k, s.lo[0]);
+  const DimId index = open_loop(k, s.lo, s.hi, 1);
+  inside(k, Form::coordinate(index));
+  close_loop(k);
+}
+
+// A tile of the coordinate from `at` on; `masks` gives the limits of one that is not all inside.
+void NestLowering::segment(size_t k, const TileDim& t, const Form& at, const Span* masks) {
+  const DimId d = t.dim;
+  const auto old = open_tiles_.find(d) == open_tiles_.end() ? std::nullopt
+                                                             : std::optional(open_tiles_[d]);
+  open_tiles_[d] = t;
+  const bool is_tile = t.size() > 1;
+  if (!is_tile) open_tiles_.erase(d);
+  const Form x = is_tile ? at + Form::coordinate(b.axis(g[d].name)) : at;
+  const size_t masked = masks_.size();
+  if (masks)
+    for (const Form& hi : masks->hi) masks_.push_back({d, hi - Form(1) - x});
+  inside(k, x);
+  masks_.resize(masked);
+  open_tiles_.erase(d);
+  if (old) open_tiles_[d] = *old;
+}
+
+// Whole tiles, then what is left: of known size a smaller tile, otherwise one by one, or a vector of
+// which some elements are left out.
+void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
+  const int64_t size = t.size();
+  if (s.size) {
+    const int64_t count = *s.size / size, rest = *s.size % size;
+    const Form& lo = s.lo[0];
+    if (count == 1) segment(k, t, lo, nullptr);
+    if (count > 1) {
+      const DimId index = open_loop(k, {lo}, {lo + Form(count * size)}, size);
+      segment(k, t, Form::coordinate(index), nullptr);
+      close_loop(k);
+    }
+    if (rest == 0) return;
+    TileDim last = t;
+    if (!reduces(k)) {
+      if (rest == 1) last.elem = 1;
+      last.reg = (rest + last.elem - 1) / last.elem;
+    }
+    const bool whole = !reduces(k) && rest % last.elem == 0;
+    return segment(k, last, lo + Form(count * size), whole ? nullptr : &s);
+  }
+  const DimId index = open_loop(k, s.lo, s.hi, size);
+  std::vector<Form> holds;
+  for (const Form& hi : s.hi) holds.push_back(hi - Form::coordinate(index) - Form(size));
+  const std::vector<ValueId> before = kept();
+  b.open_branch(std::move(holds));
+  segment(k, t, Form::coordinate(index), nullptr);
+  b.open_else(reduces(k) ? kept() : std::vector<ValueId>{});
+  if (reduces(k)) keep(before);
+  if (t.elem == 1 && !reduces(k)) {
+    const DimId one = open_loop(k, {Form::coordinate(index)}, s.hi, 1);
+    segment(k, {t.dim, 1, 1}, Form::coordinate(one), nullptr);
+    close_loop(k);
+  } else {
+    segment(k, t, Form::coordinate(index), &s);
+  }
+  keep(b.close(reduces(k) ? kept() : std::vector<ValueId>{}));
+  close_loop(k);
+}
+
+// ---- states and stores -------------------------------------------------------------------------
+
+// Tiled coordinates of a state: the points it varies along and, while terms are kept apart, lanes.
+std::vector<DimId> NestLowering::state_dims(const Part& p, bool lanes) const {
+  std::vector<DimId> dims;
+  for (const TileDim& t : nest_->tile) {
+    if (!open_tiles_.contains(t.dim)) continue;
+    const bool lane = contains(nest_->reduce, t.dim);
+    if (lane ? lanes : contains(p.varies, t.dim)) dims.push_back(t.dim);
+  }
+  return dims;
+}
+
+void NestLowering::start() {
+  bool lanes = false;
+  for (DimId d : nest_->reduce)
+    if (const TileDim* t = tile_of(d)) {
+      open_tiles_[d] = *t;
+      lanes = true;
+    }
+  left_.clear();
+  std::vector<State> states;
+  for (const Part& p : nest_->parts) {
+    const std::vector<DimId> dims = state_dims(p, true);
+    const ExprId first = p.initial != ExprId::none && !lanes ? p.initial : p.identity;
+    states.push_back({expanded(eval(first), dims), dims});
+  }
+  left_ = std::move(states);
+}
+
+// All states after a term are computed from those before it.
+void NestLowering::step() {
+  std::vector<ExprId> conditions;
+  for (const Guard& guard : nest_->guards)
+    if (std::find(enforced_.begin(), enforced_.end(), guard) == enforced_.end())
+      conditions.push_back(condition_of(g, guard));
+  scopes_.push_back({b.region(), {}});
+  std::vector<ValueId> next;
+  for (uint32_t k = 0; k < nest_->parts.size(); ++k) next.push_back(advance(k, conditions));
+  scopes_.pop_back();
+  keep(std::move(next));
+}
+
+void NestLowering::finish() {
+  scopes_.push_back({b.region(), {}});
+  fold_lanes();
+  for (const Store& s : nest_->stores) store(s);
+  scopes_.pop_back();
+  left_.clear();
+}
+
+// The fold over the lanes, and what the states started from before it.
+void NestLowering::fold_lanes() {
+  std::vector<DimId> lanes;
+  for (DimId d : nest_->reduce)
+    if (tile_of(d)) lanes.push_back(d);
+  if (nest_->parts.empty() || lanes.empty()) return;
+  for (size_t k = 0; k < left_.size();) {
+    Op op;
+    op.kind = OpKind::reduce;
+    op.monoid = monoid(nest_->parts[k].fold);
+    for (DimId d : lanes) op.over.push_back(b.axis(g[d].name));
+    size_t end = k;
+    for (; end < left_.size() && nest_->parts[end].fold == nest_->parts[k].fold; ++end)
+      op.args.push_back(left_[end].value);
+    for (size_t n = k; n < end; ++n) {
+      left_[n].dims = state_dims(nest_->parts[n], false);
+      Type type;
+      type.placement = placement(left_[n].dims);
+      type.format = format(nest_->parts[n].kind);
+      left_[n].value = b.value("s", type);
+      op.results.push_back(left_[n].value);
+    }
+    b.add(std::move(op));
+    k = end;
+  }
+  for (DimId d : lanes) open_tiles_.erase(d);
+  const auto begins = [](const Part& p) { return p.initial != ExprId::none; };
+  if (std::none_of(nest_->parts.begin(), nest_->parts.end(), begins)) return;
+  right_ = left_;
+  std::vector<State> before;
+  for (size_t k = 0; k < right_.size(); ++k) {
+    const Part& p = nest_->parts[k];
+    before.push_back(
+        {expanded(eval(begins(p) ? p.initial : p.identity), right_[k].dims), right_[k].dims});
+  }
+  left_ = std::move(before);
+  std::vector<State> after;
+  for (size_t k = 0; k < right_.size(); ++k)
+    after.push_back({expanded(eval(nest_->parts[k].combine), right_[k].dims), right_[k].dims});
+  left_ = std::move(after);
+  right_.clear();
+  scopes_.back().values.clear();
+}
+
+void NestLowering::store(const Store& s) {
+  Op op;
+  op.kind = OpKind::store;
+  std::vector<DimId> dims;
+  for (const TileDim& t : nest_->tile)
+    if (open_tiles_.contains(t.dim) &&
+        std::any_of(s.at.begin(), s.at.end(), [&](const Form& f) { return f.mentions(t.dim); }))
+      dims.push_back(t.dim);
+  op.args = {expanded(eval(s.value), dims)};
+  const Place& place = env_.places.at(s.tensor);
+  Ref ref;
+  ref.what = Ref::What::memory;
+  ref.memory = place.memory;
+  for (size_t a = 0; a < s.at.size(); ++a)
+    ref.at.push_back(place.origin.empty() ? form(s.at[a]) : form(s.at[a]) - place.origin[a]);
+  op.refs = {ref};
+  masked(op.valid, dims);
+  b.add(std::move(op));
+}
+
+}  // namespace tang::tile

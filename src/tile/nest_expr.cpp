@@ -1,0 +1,383 @@
+// Expressions over register tiles.
+#include <algorithm>
+
+#include "ir/guards.h"
+#include "ir/inside.h"
+#include "ir/monoids.h"
+#include "ir/variance.h"
+#include "tile/nest.h"
+
+namespace tang::tile {
+
+namespace {
+
+using Scalar = tang::Op;
+
+// An expression of the graph in the kernel's pool; `leaf` gives what its variables become.
+template <class LeafOf>
+ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& leaf) {
+  std::map<ExprId, ExprId> made;
+  for (ExprId id : from.reachable(root)) {
+    const ExprNode& n = from[id];
+    if (n.op == Scalar::var) {
+      made[id] = leaf(id);
+      continue;
+    }
+    ExprNode copy = n;
+    for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
+    made[id] = rebuild(to, copy);
+  }
+  return made.at(root);
+}
+
+void insert(std::vector<DimId>& into, const std::vector<DimId>& more) {
+  for (DimId d : more)
+    if (!contains(into, d)) into.push_back(d);
+}
+
+}  // namespace
+
+// ---- what depends on what ----------------------------------------------------------------------
+
+const NestLowering::Depends& NestLowering::depends(ExprId root) {
+  if (const auto known = depends_.find(root); known != depends_.end()) return known->second;
+  for (ExprId id : g.pool.reachable(root)) {
+    if (depends_.contains(id)) continue;
+    Depends d;
+    const ExprNode n = g.pool[id];
+    if (n.op == Scalar::var) {
+      const tang::Leaf l = g.leaf(n.variable());
+      if (l.what == tang::Leaf::What::left) d.left = {l.number};
+      if (l.what == tang::Leaf::What::right) d.right = {l.number};
+      for (const Form& f : l.forms) insert(d.dims, dims_of(g, f));
+    }
+    for (ExprId o : n.operands()) {
+      const Depends& other = depends_.at(o);
+      insert(d.dims, other.dims);
+      d.left.insert(d.left.end(), other.left.begin(), other.left.end());
+      d.right.insert(d.right.end(), other.right.begin(), other.right.end());
+    }
+    for (auto* list : {&d.left, &d.right}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    depends_[id] = std::move(d);
+  }
+  return depends_.at(root);
+}
+
+NestLowering::Key NestLowering::key_of(ExprId e) {
+  const Depends& d = depends(e);
+  Key key;
+  std::vector<DimId> wanted = d.dims;
+  for (uint32_t n : d.left) insert(wanted, left_[n].dims);
+  for (uint32_t n : d.right) insert(wanted, right_[n].dims);
+  if (!d.left.empty() || !d.right.empty()) key.scope = scopes_.size() - 1;
+  for (DimId x : d.dims)
+    if (const auto at = scope_of_.find(x); at != scope_of_.end())
+      key.scope = std::max(key.scope, at->second);
+  for (const TileDim& t : nest_->tile)
+    if (open_tiles_.contains(t.dim) && contains(wanted, t.dim)) key.dims.push_back(t.dim);
+  return key;
+}
+
+// ---- pieces ------------------------------------------------------------------------------------
+
+Format NestLowering::format(Kind k) const {
+  return k == Kind::real ? env_.real : k == Kind::integer ? Format::i64 : Format::boolean;
+}
+
+PlacementId NestLowering::placement(const std::vector<DimId>& dims) {
+  Placement p(dims.size());
+  std::vector<DimId> axes;
+  for (uint32_t a = 0; a < dims.size(); ++a) {
+    const TileDim& t = open_tiles_.at(dims[a]);
+    axes.push_back(b.axis(g[dims[a]].name));
+    if (t.reg > 1) p.add(Level::reg, t.reg, Use::index, {{a, t.elem}});
+    if (t.elem > 1) p.add(Level::elem, t.elem, Use::index, {{a, 1}});
+  }
+  return b.placement(axes, p);
+}
+
+ValueId NestLowering::define(Op op, std::string_view name, const std::vector<DimId>& dims,
+                             Kind kind, size_t scope) {
+  Type type;
+  type.placement = placement(dims);
+  type.format = format(kind);
+  const ValueId v = b.value(name, type);
+  op.results = {v};
+  b.add(scopes_[scope].region, std::move(op));
+  return v;
+}
+
+// Over indices and axes of the kernel; what is gathered becomes a tile.
+Form NestLowering::form(const Form& f) {
+  Form result = f.base;
+  for (const Form::Term& t : f.terms) result = result + t.coeff * coordinate_.at(t.dim);
+  for (const Form::Gather& x : f.gathers)
+    result =
+        result + x.coeff * Form::gathered(index_of(eval(g.pool.var(x.leaf, Kind::integer))));
+  return result;
+}
+
+ExprId NestLowering::argument(Op& op, ValueId v, Kind kind) {
+  for (uint32_t n = 0; n < op.leaves.size(); ++n)
+    if (op.leaves[n].argument && op.args[*op.leaves[n].argument] == v)
+      return b.kernel().pool.var(n, kind);
+  Leaf leaf;
+  leaf.argument = static_cast<uint32_t>(op.args.size());
+  op.args.push_back(v);
+  op.leaves.push_back(leaf);
+  return b.kernel().pool.var(static_cast<uint32_t>(op.leaves.size() - 1), kind);
+}
+
+ExprId NestLowering::position(Op& op, const Form& f) {
+  if (f.is_constant())
+    if (const auto c = f.base.constant()) return b.kernel().pool.integer(*c);
+  Leaf leaf;
+  leaf.form = f;
+  op.leaves.push_back(leaf);
+  return b.kernel().pool.var(static_cast<uint32_t>(op.leaves.size() - 1), Kind::integer);
+}
+
+// A variable of a map's body.
+ExprId NestLowering::leaf(Op& op, ExprId e) {
+  const tang::Leaf l = g.leaf_of(e);
+  if (l.what != tang::Leaf::What::iota) return argument(op, eval(e), g.pool[e].kind);
+  ExprPool& pool = b.kernel().pool;
+  Form affine = l.form();
+  affine.gathers.clear();
+  ExprId sum = position(op, form(affine));
+  for (const Form::Gather& x : l.form().gathers) {
+    const ExprId v = argument(op, eval(g.pool.var(x.leaf, Kind::integer)), Kind::integer);
+    sum = pool.make(Scalar::add, sum, pool.make(Scalar::mul, position(op, Form(x.coeff)), v));
+  }
+  return sum;
+}
+
+// The bounds that keep a read inside its tensor and that nothing proves.
+std::vector<Form> NestLowering::bounds(const tang::Leaf& l) {
+  std::vector<Form> result;
+  for (const Guard& bound : inside_bounds(g, l.tensor, l.forms))
+    if (l.guarded || !bound.form.is_affine() || !implied(g, bound.form, enforced_))
+      result.push_back(form(bound.form));
+  return result;
+}
+
+// Adds the conditions under which elements along these coordinates are there.
+void NestLowering::masked(std::vector<Form>& valid, const std::vector<DimId>& dims) const {
+  for (const Mask& m : masks_)
+    if (contains(dims, m.dim)) valid.push_back(m.holds);
+}
+
+// ---- evaluation --------------------------------------------------------------------------------
+
+ValueId NestLowering::eval(ExprId e) {
+  const ExprNode n = g.pool[e];
+  if (n.op == Scalar::var) {
+    const tang::Leaf l = g.leaf(n.variable());
+    if (l.what == tang::Leaf::What::left) return left_[l.number].value;
+    if (l.what == tang::Leaf::What::right) return right_[l.number].value;
+  }
+  const Key key = key_of(e);
+  auto& known = scopes_[key.scope].values;
+  if (const auto found = known.find(e); found != known.end()) return found->second;
+  const bool read = n.op == Scalar::var && g.leaf(n.variable()).what == tang::Leaf::What::read;
+  const ValueId v = read ? load(n.variable(), key) : map(e, key);
+  scopes_[key.scope].values[e] = v;
+  return v;
+}
+
+ValueId NestLowering::load(LeafId id, const Key& key) {
+  const tang::Leaf l = g.leaf(id);
+  const Place& place = env_.places.at(l.tensor);
+  Op op;
+  op.kind = OpKind::load;
+  Ref ref;
+  ref.what = Ref::What::memory;
+  ref.memory = place.memory;
+  for (size_t a = 0; a < l.forms.size(); ++a)
+    ref.at.push_back(place.origin.empty() ? form(l.forms[a]) : form(l.forms[a]) - place.origin[a]);
+  op.refs = {ref};
+  op.valid = bounds(l);
+  masked(op.valid, key.dims);
+  if (l.guarded) op.fill = l.fill().as_real();
+  return define(std::move(op), g[l.tensor].name, key.dims, l.kind, key.scope);
+}
+
+// One map for all that is computed at one place over one tile; what is shared, or less varied, is a
+// value of its own.
+ValueId NestLowering::map(ExprId root, const Key& key) {
+  const std::vector<ExprId> order = g.pool.reachable(root);
+  std::map<ExprId, int> uses;
+  std::map<ExprId, bool> wanted = {{root, true}};
+  for (size_t k = order.size(); k-- > 0;) {
+    const ExprId e = order[k];
+    if (!wanted[e]) continue;
+    const ExprNode n = g.pool[e];
+    for (ExprId o : n.operands()) {
+      const bool here = key_of(o) == key || g.pool[o].op == Scalar::var ||
+                        g.pool[o].op == Scalar::constant;
+      if (here && g.pool[o].op != Scalar::var) wanted[o] = true;
+      ++uses[o];
+    }
+  }
+  Op op;
+  op.kind = OpKind::map;
+  std::map<ExprId, ExprId> made;
+  for (ExprId e : order) {
+    const ExprNode n = g.pool[e];
+    const bool shared = e != root && uses[e] > 1 && n.op != Scalar::constant;
+    if (uses[e] == 0 && e != root) continue;
+    if (n.op == Scalar::var) {
+      made[e] = leaf(op, e);
+    } else if (n.op != Scalar::constant && (!wanted[e] || shared)) {
+      made[e] = argument(op, eval(e), n.kind);
+    } else {
+      ExprNode copy = n;
+      for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
+      made[e] = rebuild(b.kernel().pool, copy);
+    }
+  }
+  op.body = made.at(root);
+  return define(std::move(op), "t", key.dims, g.pool[root].kind, key.scope);
+}
+
+// The value over a tile of more coordinates.
+ValueId NestLowering::expanded(ValueId v, const std::vector<DimId>& dims) {
+  const PlacementId wanted = placement(dims);
+  if (b.kernel()[v].type.placement == wanted) return v;
+  Op op;
+  op.kind = OpKind::map;
+  const Format f = b.kernel()[v].type.format;
+  op.body = argument(op, v, kind(f));
+  return define(std::move(op), b.kernel()[v].name, dims, kind(f), scopes_.size() - 1);
+}
+
+// ---- folds -------------------------------------------------------------------------------------
+
+// The two operands of a step that adds a product: its factors, by what they depend on.
+std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
+  const ExprNode n = g.pool[nest_->parts[part].step];
+  if (n.op != Scalar::add || n.kind != Kind::real || !env_.contract) return std::nullopt;
+  for (int side = 0; side < 2; ++side) {
+    const ExprNode s = g.pool[n.args[side]];
+    if (s.op != Scalar::var) continue;
+    const tang::Leaf l = g.leaf(s.variable());
+    if (l.what != tang::Leaf::What::left || l.number != part) continue;
+    if (!depends(n.args[1 - side]).left.empty()) continue;
+    std::vector<ExprId> list = {n.args[1 - side]};
+    for (size_t k = 0; k < list.size();) {
+      const ExprNode m = g.pool[list[k]];
+      if (m.op != Scalar::mul || m.kind != Kind::real) {
+        ++k;
+        continue;
+      }
+      list[k] = m.args[0];
+      list.push_back(m.args[1]);
+    }
+    if (list.size() < 2) return std::nullopt;
+    const std::vector<DimId> first = key_of(list[0]).dims;
+    const auto other = std::stable_partition(list.begin() + 1, list.end(), [&](ExprId e) {
+      return key_of(e).dims == first;
+    });
+    const auto split = other == list.end() ? list.begin() + 1 : other;
+    const auto product = [&](auto from, auto to) {
+      ExprId p = *from;
+      for (++from; from != to; ++from) p = g.make(Scalar::mul, p, *from);
+      return p;
+    };
+    return std::pair(product(list.begin(), split), product(split, list.end()));
+  }
+  return std::nullopt;
+}
+
+// Whether all factors of a product are 0 where a lane of terms is left out.
+bool NestLowering::vanishes(ExprId product) {
+  std::vector<ExprId> work = {product};
+  while (!work.empty()) {
+    const ExprNode n = g.pool[work.back()];
+    work.pop_back();
+    if (n.op == Scalar::mul) {
+      work.insert(work.end(), {n.args[0], n.args[1]});
+      continue;
+    }
+    if (n.op != Scalar::var) return false;
+    const tang::Leaf l = g.leaf(n.variable());
+    if (l.what != tang::Leaf::What::read || (l.guarded && l.fill().as_real() != 0)) return false;
+    for (const Mask& m : masks_)
+      if (contains(nest_->reduce, m.dim) &&
+          std::none_of(l.forms.begin(), l.forms.end(),
+                       [&](const Form& f) { return contains(dims_of(g, f), m.dim); }))
+        return false;
+  }
+  return true;
+}
+
+// The part's state after the terms of a tile.
+ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditions) {
+  const Part& p = nest_->parts[part];
+  const State before = left_[part];
+  const bool lanes_left_out = std::any_of(masks_.begin(), masks_.end(), [&](const Mask& m) {
+    return contains(nest_->reduce, m.dim);
+  });
+  const auto product = factors(part);
+  ValueId next = ValueId::none;
+  if (product) {
+    Op op;
+    op.kind = OpKind::contract;
+    op.args = {eval(product->first), eval(product->second), before.value};
+    op.refs.resize(2);
+    next = define(std::move(op), b.kernel()[before.value].name, before.dims, p.kind,
+                  scopes_.size() - 1);
+  } else {
+    next = expanded(eval(p.step), before.dims);
+  }
+  const bool zero = product && lanes_left_out && vanishes(product->first) &&
+                    vanishes(product->second);
+  if (conditions.empty() && (!lanes_left_out || zero)) return next;
+  return chosen(conditions, next, before.value, before.dims);
+}
+
+// `yes` where the conditions hold and the term is there, `no` elsewhere.
+ValueId NestLowering::chosen(const std::vector<ExprId>& conditions, ValueId yes, ValueId no,
+                             const std::vector<DimId>& dims) {
+  ExprPool& pool = b.kernel().pool;
+  Op op;
+  op.kind = OpKind::map;
+  std::vector<ExprId> all;
+  for (ExprId c : conditions) all.push_back(argument(op, eval(c), Kind::boolean));
+  for (const Mask& m : masks_)
+    if (contains(nest_->reduce, m.dim))
+      all.push_back(pool.make(Scalar::le, pool.integer(0), position(op, m.holds)));
+  ExprId holds = all[0];
+  for (size_t k = 1; k < all.size(); ++k) holds = pool.make(Scalar::logical_and, holds, all[k]);
+  const Kind k = kind(b.kernel()[yes].type.format);
+  const ExprId first = argument(op, yes, k), second = argument(op, no, k);
+  op.body = pool.make(Scalar::select, holds, first, second);
+  return define(std::move(op), b.kernel()[no].name, dims, k, scopes_.size() - 1);
+}
+
+MonoidId NestLowering::monoid(size_t fold) {
+  const tang::Monoid m = g[nest_->monoids[fold]];
+  const MonoidFacts f = facts(g, nest_->monoids[fold]);
+  if (f.sum) return b.builtin("sum");
+  if (f.product) return b.builtin("prod");
+  if (f.max) return b.builtin("max");
+  if (f.min) return b.builtin("min");
+  Monoid made;
+  made.name = m.name;
+  made.commutative = m.commutative;
+  for (size_t k = 0; k < m.kinds.size(); ++k) {
+    made.fields.push_back(m.fields[k].empty() ? "x" + std::to_string(k) : m.fields[k]);
+    made.identity.push_back(g.pool[m.identity[k]].value().as_real());
+    made.combine.push_back(copied(g.pool, b.kernel().pool, m.combine[k], [&](ExprId e) {
+      const tang::Leaf l = g.leaf_of(e);
+      const bool right = l.what == tang::Leaf::What::right;
+      return b.kernel().pool.var(2 * l.number + (right ? 1 : 0), l.kind);
+    }));
+  }
+  return b.monoid(std::move(made));
+}
+
+}  // namespace tang::tile
