@@ -14,19 +14,6 @@ using loop::Value;
 
 namespace {
 
-// Binding strength in C, loosest first.
-enum Level {
-  level_select = 1,
-  level_or,
-  level_and,
-  level_equal,
-  level_less,
-  level_sum,
-  level_product,
-  level_unary,
-  level_atom
-};
-
 std::string real_constant(const Node& node) {
   const double v = loop::real_value(node);
   const std::string_view suffix = node.type == Type::f32 ? "f" : "";
@@ -65,10 +52,12 @@ bool reads_narrowed(const loop::Program& program, const loop::Kernel& kernel, co
   return arg.op == Op::load && is_wide_block(program.buffers[arg.id].format);
 }
 
-CExpr::CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names)
+CExpr::CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names,
+             CVector& vectors)
     : program_(program),
       kernel_(kernel),
       names_(std::move(names)),
+      vectors_(vectors),
       symbols_(program.symbols.size()),
       buffers_(program.buffers.size()),
       used_symbols_(program.symbols.size(), false) {
@@ -95,6 +84,7 @@ bool CExpr::is_infix(const Node& node, bool indexing) const {
 }
 
 int CExpr::level(const Node& node, bool indexing) const {
+  if (node.lanes > 1) return level_atom;
   switch (node.op) {
     case Op::constant:
       return starts_negative(node) ? level_unary : level_atom;
@@ -176,6 +166,8 @@ std::string CExpr::infix(const Node& node, bool indexing, int strength) const {
 }
 
 std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
+  const bool apart = node.op == Op::low || node.op == Op::high || node.op == Op::lane;
+  if (node.lanes > 1 || apart) return vector(node);
   switch (node.op) {
     case Op::constant:
       return constant(node);
@@ -210,11 +202,6 @@ std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
     return infix(node, indexing && arithmetic, strength);
   }
   return call(fmt::format("tang_{}_{}", loop::info(node.op).name, name(node.type)), node);
-}
-
-std::string CExpr::store(loop::BufferId id, Value at, Value v) const {
-  return encode_element(program_[id].format, kernel_[v].type, buffer(id), index(at), value(v),
-                        print(v, false, level_unary));
 }
 
 }  // namespace tang

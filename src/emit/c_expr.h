@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "emit/c_element.h"
+#include "emit/c_vector.h"
 #include "emit/namer.h"
 #include "loop/program.h"
 
@@ -20,7 +21,8 @@ bool reads_narrowed(const loop::Program& program, const loop::Kernel& kernel,
 class CExpr {
  public:
   // `names` is a scope of its own; symbols and buffers of the kernel are named first.
-  CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names);
+  // The functions on vectors that the kernel needs are asked of `vectors`.
+  CExpr(const loop::Program& program, const loop::Kernel& kernel, Namer names, CVector& vectors);
 
   std::string value(loop::Value v) const { return print(v, false, 0); }
   std::string index(loop::Value v) const { return print(v, true, 0); }
@@ -33,10 +35,25 @@ class CExpr {
   bool uses_symbol(ParamId id) const { return used_symbols_[tang::index(id)]; }
   std::string fresh(std::string_view wanted) { return names_.name(wanted); }
 
-  // The statement that stores `value` into buffer[index].
-  std::string store(loop::BufferId id, loop::Value index, loop::Value value) const;
+  // The type of a local, of its elements if it is an array.
+  std::string type(loop::LocalId id) const { return vectors_.type(kernel_[id].shape()); }
+  // A store or set.
+  std::string store(const loop::Stmt& s) const;
 
  private:
+  // Binding strength in C, loosest first.
+  enum Level {
+    level_select = 1,
+    level_or,
+    level_and,
+    level_equal,
+    level_less,
+    level_sum,
+    level_product,
+    level_unary,
+    level_atom
+  };
+
   // Recursion is bounded by the depth of the tree, at most loop::max_depth.
   std::string print(loop::Value v, bool indexing, int least) const;
   std::string bare(const loop::Node& node, bool indexing, int level) const;
@@ -44,12 +61,17 @@ class CExpr {
   std::string call(const std::string& callee, const loop::Node& node) const;
   std::string load(const loop::Node& node, loop::Type as) const;
   std::string cast(const loop::Node& node) const;
+  std::string vector(const loop::Node& node) const;
+  std::string vector_load(const loop::Node& node, loop::Type as) const;
+  std::string vector_store(const loop::Stmt& s) const;
+  std::string address(loop::Value at, loop::Value stride, loop::Value first) const;
   int level(const loop::Node& node, bool indexing) const;
   bool is_infix(const loop::Node& node, bool indexing) const;
 
   const loop::Program& program_;
   const loop::Kernel& kernel_;
   Namer names_;
+  CVector& vectors_;
   std::vector<std::string> symbols_, buffers_, locals_;
   std::vector<bool> used_symbols_;
 };

@@ -41,8 +41,9 @@ std::string pointer_type(const Program& program, const Kernel& kernel, BufferId 
 
 class KernelWriter {
  public:
-  KernelWriter(Writer& out, const Program& program, const Kernel& kernel, const Namer& scope)
-      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope) {}
+  KernelWriter(Writer& out, const Program& program, const Kernel& kernel, const Namer& scope,
+               CVector& vectors)
+      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope, vectors) {}
 
   void write(const std::string& name) {
     out_.open(fmt::format("static void {}({})", name, parameters()));
@@ -159,7 +160,7 @@ void KernelWriter::statement(const Stmt& s) {
     case StmtKind::let:
     case StmtKind::var:
       out_.line(fmt::format("{}{} {} = {};", s.kind == StmtKind::let ? "const " : "",
-                            c_type(kernel_[s.local].type), expr_.local(s.local), expr_.value(s.a)));
+                            expr_.type(s.local), expr_.local(s.local), expr_.value(s.a)));
       break;
     case StmtKind::array:
       out_.line(fmt::format("_Alignas(64) {} {}[{}];", c_type(kernel_[s.local].type),
@@ -169,11 +170,8 @@ void KernelWriter::statement(const Stmt& s) {
       out_.line(fmt::format("{} = {};", expr_.local(s.local), expr_.value(s.a)));
       break;
     case StmtKind::set:
-      out_.line(
-          fmt::format("{}[{}] = {};", expr_.local(s.local), expr_.index(s.a), expr_.value(s.b)));
-      break;
     case StmtKind::store:
-      out_.line(expr_.store(s.buffer, s.a, s.b));
+      out_.line(expr_.store(s));
       break;
     case StmtKind::comment: {
       std::string text = kernel_.comments[s.text];
@@ -187,8 +185,8 @@ void KernelWriter::statement(const Stmt& s) {
 }  // namespace
 
 void write_kernel(Writer& out, const Program& program, const Kernel& kernel,
-                  const std::string& name, const Namer& scope) {
-  KernelWriter(out, program, kernel, scope).write(name);
+                  const std::string& name, const Namer& scope, CVector& vectors) {
+  KernelWriter(out, program, kernel, scope, vectors).write(name);
 }
 
 std::string kernel_call(const Program& program, const Kernel& kernel, const std::string& name,
@@ -199,7 +197,8 @@ std::string kernel_call(const Program& program, const Kernel& kernel, const std:
     text += fmt::format("{}({}){}", text.empty() ? "" : ", ", pointer_type(program, kernel, id),
                         pointer(id));
   }
-  const CExpr names(program, kernel, Namer(""));
+  CVector unused(false);
+  const CExpr names(program, kernel, Namer(""), unused);
   for (uint32_t k = 0; k < program.symbols.size(); ++k) {
     const ParamId id = static_cast<ParamId>(k);
     if (names.uses_symbol(id)) text += (text.empty() ? "" : ", ") + symbol(id);

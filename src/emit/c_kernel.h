@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "emit/c_vector.h"
 #include "emit/namer.h"
 #include "emit/writer.h"
 #include "loop/program.h"
@@ -11,9 +12,9 @@
 namespace tang {
 
 // Writes `static void NAME(…)`. Parameters: the buffers it touches in
-// the order of loop/same.h, then its symbols.
+// the order of loop/same.h, then its symbols. It calls functions of `vectors`.
 void write_kernel(Writer& out, const loop::Program& program, const loop::Kernel& kernel,
-                  const std::string& name, const Namer& scope);
+                  const std::string& name, const Namer& scope, CVector& vectors);
 
 // A call of it, or of an equal kernel's function, with a pointer expression per buffer and an
 // integer expression per symbol.

@@ -128,11 +128,20 @@ void SourceWriter::kernels() {
     kernel_names_.push_back(first[k] < k ? kernel_names_[first[k]]
                                          : names_.name(alone ? name : options_.prefix + name));
   }
+  CVector vectors(options_.prefix != "tang");
+  Writer text;
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
     if (first[k] < k) continue;
-    out_.blank();
-    write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_);
+    text.blank();
+    write_kernel(text, program_, program_.kernels[k], kernel_names_[k], names_, vectors);
   }
+  if (!vectors.text().empty()) {
+    out_.blank();
+    out_.raw(snippet("vector.h"));
+    out_.blank();
+    out_.raw(vectors.text());
+  }
+  out_.raw(text.take());
 }
 
 // A polynomial as checked arithmetic: the positive terms, minus the negative ones.

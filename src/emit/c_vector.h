@@ -23,6 +23,8 @@
 // is neither is done lane by lane with the scalar helpers.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -32,6 +34,17 @@
 #include "loop/program.h"
 
 namespace tang {
+
+struct Row;
+
+int vector_bytes(loop::Shape shape);
+bool is_pair(loop::Shape shape);
+
+// A function: its body, and another one for AVX2 if there is a row.
+struct CVectorFunction {
+  std::string result;
+  std::vector<std::string> parameters, body, avx2;
+};
 
 class CVector {
  public:
@@ -55,13 +68,13 @@ class CVector {
   // A vector's elements in memory: those of a buffer, or of an array if there is no format.
   struct Memory {
     std::optional<Format> format;
-    loop::Shape shape;         // of the value
-    bool by = false;           // there is a stride
-    bool first = false;        // there is a count
-    bool writes = false;
+    loop::Shape shape;  // of the value
+    bool by = false;     // there is a stride
+    bool first = false;  // there is a count
   };
-  // (pointer, index, stride if any, count if any, value of a store)
-  std::string memory(const Memory& m);
+  // (pointer, index, stride if any, count if any) and (…, value).
+  std::string load(const Memory& m);
+  std::string store(const Memory& m);
   // (pointer, vector of indices)
   std::string gather(Format format, loop::Shape shape, loop::Shape indices);
 
@@ -69,22 +82,30 @@ class CVector {
   const std::string& text() const { return text_; }
 
  private:
-  struct Function;
-
-  bool begin(const std::string& name);
   void add(const std::string& name, const std::string& text);
-  void define(const Function& f, const std::string& name);
-  std::string snippet_function(const std::string& name, loop::Shape shape, size_t arity);
-  std::string widened(const Function& f, loop::Op op, std::span<const loop::Shape> args);
+  void define(const CVectorFunction& f, const std::string& name);
+  static bool has_snippet(loop::Op op, loop::Shape shape);
+  bool snippet(std::string_view name);
+  void include(std::string_view file);
+  std::string lanes(loop::Shape result, const std::vector<std::string>& scalars);
+  std::string moved(loop::Shape result, std::vector<std::string> scalars);
+  std::vector<std::string> row_body(const Row& row, loop::Shape result,
+                                    std::map<std::string, std::string, std::less<>> holes,
+                                    std::string_view before = "");
+  std::vector<std::string> by_halves(loop::Op op, std::span<const loop::Shape> args);
+  std::vector<std::string> widened(loop::Op op, std::span<const loop::Shape> args);
+  void operation_body(CVectorFunction& f, loop::Op op, std::span<const loop::Shape> args);
+  std::string composed(loop::Op op, loop::Shape shape);
   std::string plain(loop::Op op, std::span<const loop::Shape> args);
-  std::string lanes(loop::Shape result, const std::vector<std::string>& lanes);
-  std::string first_lanes(loop::Shape shape);
-  std::string memory_halves(const Memory& m);
-  std::string memory_lanes(const Memory& m);
-  std::string memory_row(const Memory& m);
+  std::string first(loop::Shape shape);
+  CVectorFunction access(const Memory& m, bool stores);
+  std::vector<std::string> access_halves(const Memory& m, bool stores);
+  std::vector<std::string> load_lanes(const Memory& m);
+  std::vector<std::string> store_lanes(const Memory& m);
+  void access_rows(CVectorFunction& f, const Memory& m, bool stores);
 
   bool guarded_;
-  std::set<std::string> known_;
+  std::set<std::string, std::less<>> known_;
   std::string text_;
 };
 

@@ -1,0 +1,63 @@
+// Functions on vectors that are written by hand: which file has them, and what that file uses.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "emit/c_vector.h"
+#include "emit/snippets.h"
+
+namespace tang {
+
+using loop::Op;
+using loop::Shape;
+using loop::Type;
+
+namespace {
+
+struct File {
+  std::string_view name;
+  std::vector<std::string_view> functions;
+  std::vector<std::string_view> files;  // that it uses
+};
+
+const std::vector<File>& files() {
+  static const std::vector<File> all = {
+      {"vector_base.h", {}, {}},
+  };
+  return all;
+}
+
+const File* find_file(std::string_view function) {
+  for (const File& f : files())
+    if (std::find(f.functions.begin(), f.functions.end(), function) != f.functions.end()) return &f;
+  return nullptr;
+}
+
+}  // namespace
+
+bool CVector::has_snippet(Op op, Shape shape) {
+  return find_file(fmt::format("tang_{}_{}x8", loop::info(op).name, loop::name(shape.type)));
+}
+
+bool CVector::snippet(std::string_view name) {
+  const File* file = find_file(name);
+  if (!file) return false;
+  include(file->name);
+  return true;
+}
+
+void CVector::include(std::string_view name) {
+  if (!known_.insert(std::string(name)).second) return;
+  for (const Type t : {Type::f32, Type::i32, Type::boolean}) type({t, 8});
+  const Shape v{Type::f32, 8};
+  const Shape args[] = {v, v, v};
+  operation(Op::fma, args);
+  for (const File& f : files()) {
+    if (f.name != name) continue;
+    for (const std::string_view used : f.files) include(used);
+    std::string guard(name.substr(0, name.size() - 2));
+    add(guard, std::string(tang::snippet(name)));
+  }
+}
+
+}  // namespace tang

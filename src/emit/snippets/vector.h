@@ -1,0 +1,11 @@
+// Vectors. The header's allocation would bring in names of the C library that are the program's.
+#if defined(__AVX2__) && defined(__FMA__) && !defined(TANG_AVX2)
+#define TANG_AVX2 1
+#define _MM_MALLOC_H_INCLUDED 1
+#define __MM_MALLOC_H 1
+#include <immintrin.h>
+#endif
+// Vectors wider than the machine's are passed in memory, between functions of this file alone.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
