@@ -73,11 +73,20 @@ void TileLowering::contract(const tile::Op& op) {
   const bool plain = op.over.empty() && op.args.size() == 3 && !op.negate;
   if (!plain) return fail(fmt::format("no product like `{}`", print_op(p_, k_, op)));
   const tile::PlacementId id = k_[op.results[0]].type.placement;
-  std::vector<Value> all;
-  for (size_t r = 0; r < registers(id); ++r)
-    all.push_back(
-        b.fma(at(op.args[0], k_[id], r), at(op.args[1], k_[id], r), at(op.args[2], k_[id], r)));
-  define(op.results[0], std::move(all));
+  // What a scalar multiplies stands together, so that it is needed in every lane only for so long.
+  std::vector<std::pair<uint32_t, size_t>> order;
+  for (size_t r = 0; r < registers(id); ++r) {
+    const Value x = at(op.args[0], k_[id], r), y = at(op.args[1], k_[id], r);
+    order.emplace_back(b.lanes(x) < b.lanes(y) ? x.id : y.id, r);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& p, const auto& q) { return p.first < q.first; });
+  std::vector<Value> all(order.size());
+  for (const auto& [first, r] : order)
+    all[r] = b.let(k_[op.results[0]].name,
+                   b.fma(at(op.args[0], k_[id], r), at(op.args[1], k_[id], r),
+                         at(op.args[2], k_[id], r)));
+  values_[op.results[0]] = {id, std::move(all)};
 }
 
 std::vector<Value> TileLowering::combined(const tile::Monoid& m, const std::vector<Value>& left,

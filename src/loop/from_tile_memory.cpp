@@ -67,14 +67,23 @@ std::optional<Value> TileLowering::digit(const Form& f, const AxisDigit& d,
   moving.base = moving.base - Poly(moving.base.constant_term());
   const int64_t of = multiple(moving);
   const bool still = moving == Form(0);
-  if (!still && of % d.stride != 0) return std::nullopt;
-  const int64_t unit = still || d.extent == 0 ? 0 : std::gcd(of / d.stride, d.extent);
-  for (int64_t& c : lanes) {
-    c = floor_div(c, d.stride);
+  const bool splits = still || of % d.stride == 0;
+  const int64_t unit = still || !splits || d.extent == 0 ? 0 : std::gcd(of / d.stride, d.extent);
+  std::vector<int64_t> fixed;
+  bool mixes = !splits;
+  for (int64_t c : lanes) {
+    fixed.push_back(floor_div(c, d.stride));
     if (d.extent == 0) continue;
-    c = floor_mod(c, d.extent);
-    if (!still && c >= unit) return std::nullopt;
+    fixed.back() = floor_mod(fixed.back(), d.extent);
+    mixes |= !still && fixed.back() >= unit;
   }
+  if (mixes && lanes.size() > 1) return std::nullopt;
+  if (mixes) {
+    lanes[0] = 0;
+    const Value whole = d.stride == 1 ? form(f) : b.div(form(f), b.integer(d.stride));
+    return d.extent == 0 ? whole : b.mod(whole, b.integer(d.extent));
+  }
+  lanes = std::move(fixed);
   if (still) return b.integer(0);
   bool divides = moving.base.terms().empty();
   for (Form::Term& t : moving.terms) {

@@ -89,7 +89,11 @@ class Lowering {
         old = o.into;
       }
     if (in_place == TensorId::none) {
-      if (auto tiled = tile::lower(g, k)) return tile_kernel(*tiled);
+      const auto machine = find_machine(k.machine);
+      if (!machine) return machine.error();
+      auto tiled = tile::lower(g, k, **machine);
+      if (tiled) return tile_kernel(*tiled);
+      if (std::getenv("TANG_TILE")) fputs((tiled.error().message + "\n").c_str(), stderr);
     }
     loop::KernelLowering lowering(g, b, k, buffers_,
                                   [this](const std::string& name, const std::vector<Poly>& shape,

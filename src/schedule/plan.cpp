@@ -5,6 +5,7 @@
 
 #include "ir/guards.h"
 #include "ir/variance.h"
+#include "schedule/blocks.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
@@ -57,6 +58,7 @@ class Planner {
     const auto machine = find_machine(options.machine);
     if (!machine) return tl::unexpected(machine.error());
     machine_ = *machine;
+    scratch_ = g;
     find_needed();
     for (NodeId id : order_)
       if (g[id].gradient)
@@ -196,8 +198,9 @@ class Planner {
     });
     const bool loops = !n.reduce.empty() || n.scan;
     if (options.vectorise && !n.folds.empty() && loops && (scalar_body || n.scan)) shape_loop(n, k);
-    if (options.vectorise) k.nest = plan_nest(g, shape_of(g, n), *machine_);
-    else k.nest = {n.points, n.reduce, {}};
+    k.nest = {n.points, n.reduce, {}};
+    k.machine = machine_->name;
+    if (options.vectorise) plan_blocks(scratch_, k, *machine_);
     return k;
   }
 
@@ -340,6 +343,7 @@ class Planner {
   const Graph& g;
   const PlanOptions& options;
   const Machine* machine_ = nullptr;
+  mutable Graph scratch_;  // what recognition adds goes here
   std::vector<NodeId> order_;
   std::set<NodeId> inlined_;
 };

@@ -31,6 +31,22 @@ struct InlinePlan {
   int64_t lanes = 0;
 };
 
+// A loop over blocks of a coordinate, around everything else in a kernel.
+struct BlockLoop {
+  DimId dim{};
+  int64_t step = 1;
+};
+
+// A window of a tensor that the kernel keeps in memory of its own while the block loops inside of
+// `level` run: what they read of a stored tensor, copied, or of a definition computed there.
+struct StagePlan {
+  TensorId tensor = TensorId::none;
+  size_t level = 0;
+  std::vector<size_t> axes;  // of the tensor, slowest first
+  size_t panel_axis = 0;     // cut in panels of `panel`, each of which holds all other axes
+  int64_t panel = 0;         // 0: row-major
+};
+
 struct KernelPlan {
   NodeId node = NodeId::none;
   std::string name;  // of the first target
@@ -41,7 +57,11 @@ struct KernelPlan {
   int64_t block = 0;
   int64_t lanes = 0;  // 0: the innermost reduce loop is sequential
   bool contract = true;
-  NestPlan nest;
+  std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
+  std::vector<StagePlan> stages;
+  bool pivot = false;             // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
+  NestPlan nest;                  // the innermost loops
+  std::string machine;
 };
 
 struct OutputPlan {

@@ -64,7 +64,7 @@ class Tiler {
     int total = 0;
     for (const Access& a : s.accesses) {
       const int how = motion(a, d);
-      total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -8) : 1;
+      total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -5) : 1;
     }
     if (contains(s.reduce, d)) total -= 3;
     return total;

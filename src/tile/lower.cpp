@@ -1,3 +1,4 @@
+// A kernel: block loops with windows at their levels, and nests of register tiles inside.
 #include "tile/lower.h"
 
 #include <algorithm>
@@ -8,116 +9,353 @@
 #include "ir/guards.h"
 #include "ir/variance.h"
 #include "schedule/segment.h"
-#include "tile/folds.h"
-#include "tile/nest.h"
+#include "tile/lower_impl.h"
 
 namespace tang::tile {
 
-namespace {
+Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine) {
+  return KernelLowering(g, plan, machine).run();
+}
 
-using Comprehension = tang::Node;
-
-class KernelLowering {
- public:
-  KernelLowering(Graph& graph, const KernelPlan& plan)
-      : g(graph), plan_(plan), node_(graph[plan.node]), b(plan.name, "cpu.avx2") {}
-
-  Result<LoweredKernel> run() {
-    if (const std::string missing = unsupported(); !missing.empty())
-      return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_.name, missing));
+Result<LoweredKernel> KernelLowering::run() {
+  for (const InlinePlan& i : plan_.inlined) inlined_.push_back(g[i.node]);
+  failure_ = unsupported();
+  if (failure_.empty()) {
     env_.contract = plan_.contract;
     env_.real = wide() ? Format::f64 : Format::f32;
-    for (TensorId t : tensors_read(g, node_)) argument(t, Memory::Role::input);
-    for (const Target& t : node_.targets) argument(t.tensor, Memory::Role::output);
-    NestLowering(g, b, env_).run(nest());
-    return LoweredKernel{b.finish(), std::move(arguments_)};
-  }
-
- private:
-  std::string unsupported() const {
-    if (node_.scan) return "a scan";
-    if (!plan_.inlined.empty()) return "a definition computed inside another";
-    for (const Guard& guard : node_.guards)
-      for (DimId d : node_.reduce)
-        if (segment_of(g, guard, d)) return "a segment";
-    for (const Fold& f : node_.folds) {
-      const auto& kinds = g[f.monoid].kinds;
-      if (std::any_of(kinds.begin(), kinds.end(), [&](Kind k) { return k != kinds[0]; }))
-        return "a state of several kinds";
-    }
-    return {};
-  }
-
-  bool wide() const {
+    const auto inside = [&](TensorId t) {
+      return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
+        return n.targets[0].tensor == t;
+      });
+    };
     for (TensorId t : tensors_read(g, node_))
+      if (!inside(t)) argument(t, Memory::Role::input);
+    for (const Comprehension& n : inlined_)
+      for (TensorId t : tensors_read(g, n)) argument(t, Memory::Role::input);
+    for (const Target& t : node_.targets) argument(t.tensor, Memory::Role::output);
+    folds_ = folds_of(g, node_);
+    for (const Target& t : node_.targets) values_.push_back(finished(g, node_, t.value));
+    if (plan_.pivot) pivot_ = pivot_form(g, node_.folds[0].monoid);
+    block(0);
+  }
+  if (!failure_.empty())
+    return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_.name, failure_));
+  return LoweredKernel{b.finish(), std::move(arguments_)};
+}
+
+std::string KernelLowering::unsupported() const {
+  if (node_.scan) return "a scan";
+  for (const InlinePlan& i : plan_.inlined)
+    if (std::none_of(plan_.stages.begin(), plan_.stages.end(), [&](const StagePlan& s) {
+          return s.tensor == g[i.node].targets[0].tensor;
+        }))
+      return "a definition computed inside another";
+  for (const Guard& guard : node_.guards)
+    for (DimId d : node_.reduce)
+      if (segment_of(g, guard, d)) return "a segment";
+  for (const Fold& f : node_.folds) {
+    const auto& kinds = g[f.monoid].kinds;
+    if (std::any_of(kinds.begin(), kinds.end(), [&](Kind k) { return k != kinds[0]; }))
+      return "a state of several kinds";
+  }
+  return {};
+}
+
+bool KernelLowering::wide() const {
+  const auto is_wide = [&](const Comprehension& n) {
+    for (TensorId t : tensors_read(g, n))
       if (g[t].storage() == Format::f64) return true;
-    return std::any_of(node_.targets.begin(), node_.targets.end(),
+    return std::any_of(n.targets.begin(), n.targets.end(),
                        [&](const Target& t) { return g[t.tensor].storage() == Format::f64; });
-  }
+  };
+  return is_wide(node_) || std::any_of(inlined_.begin(), inlined_.end(), is_wide);
+}
 
-  // Axes have the names of extents or of the definition's points, where those are names.
-  std::vector<std::string> axis_names(TensorId id) const {
-    const Tensor& t = g[id];
-    std::vector<std::string> names;
-    for (size_t a = 0; a < t.shape.size(); ++a) {
-      std::string name;
-      if (t.node != NodeId::none)
-        for (const Target& target : g[t.node].targets)
-          if (target.tensor == id) name = g[target.points[a]].name;
-      if (t.node == NodeId::none && a < t.axes.size()) name = t.axes[a];
-      const bool plain = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-                         std::all_of(name.begin(), name.end(), [](char c) {
-                           return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-                         });
-      if (!plain || std::find(names.begin(), names.end(), name) != names.end())
-        name = fmt::format("x{}", a);
-      names.push_back(name);
+// ---- arguments ---------------------------------------------------------------------------------
+
+// Axes have the names of extents or of the definition's points, where those are names.
+std::vector<std::string> KernelLowering::axis_names(TensorId id) const {
+  const Tensor& t = g[id];
+  std::vector<std::string> names;
+  for (size_t a = 0; a < t.shape.size(); ++a) {
+    std::string name;
+    if (t.node != NodeId::none)
+      for (const Target& target : g[t.node].targets)
+        if (target.tensor == id) name = g[target.points[a]].name;
+    if (t.node == NodeId::none && a < t.axes.size()) name = t.axes[a];
+    const bool plain = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+                       std::all_of(name.begin(), name.end(), [](char c) {
+                         return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+                       });
+    if (!plain || std::find(names.begin(), names.end(), name) != names.end())
+      name = fmt::format("x{}", a);
+    names.push_back(name);
+  }
+  return names;
+}
+
+void KernelLowering::argument(TensorId id, Memory::Role role) {
+  if (env_.places.contains(id)) return;
+  Memory m;
+  m.name = g[id].name;
+  m.role = role;
+  m.format = g[id].storage();
+  m.extents = g[id].shape;
+  env_.places[id] = {b.memory(std::move(m), axis_names(id)), {}};
+  arguments_.push_back(id);
+}
+
+// ---- blocks ------------------------------------------------------------------------------------
+
+size_t KernelLowering::first_reduce() const {
+  size_t k = 0;
+  while (k < plan_.blocks.size() && !contains(node_.reduce, plan_.blocks[k].dim)) ++k;
+  return k;
+}
+
+void KernelLowering::block(size_t level) {
+  for (const StagePlan& s : plan_.stages)
+    if (s.level == level) stage(s);
+  const bool states = level == first_reduce() && level < plan_.blocks.size();
+  if (states) begin_states();
+  if (level == plan_.blocks.size()) {
+    if (pivot_)
+      pivot_block();
+    else
+      run_nest(main_nest());
+    return;
+  }
+  open_block(plan_.blocks[level]);
+  block(level + 1);
+  close_block(plan_.blocks[level]);
+  if (states) end_states();
+}
+
+// The greatest value of an affine form in the block at hand.
+Form KernelLowering::easiest(const Form& rest) const {
+  Form result = rest.base;
+  for (const Form::Term& t : rest.terms) {
+    const Span s = span_of(t.dim);
+    result = result + t.coeff * (t.coeff.proved_nonnegative() ? s.hi[0] - Form(1) : s.lo[0]);
+  }
+  return result;
+}
+
+// Blocks in which no guard can hold are left out.
+void KernelLowering::open_block(const BlockLoop& loop) {
+  const DimId d = loop.dim;
+  const Poly extent = g.extent(d);
+  Op::Range r;
+  r.lo = {Form(0)}, r.hi = {Form(extent)};
+  if (contains(node_.reduce, d))
+    for (const Guard& guard : node_.guards) {
+      if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
+      const bool known = std::all_of(
+          guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
+            return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
+          });
+      const auto c = guard.form.coefficient(d).constant();
+      if (!known || (c != 1 && c != -1)) continue;
+      for (const int sign : {1, -1}) {
+        if (sign < 0 && guard.what != Guard::What::zero) break;
+        const int64_t towards = *c * sign;
+        const Form rest = easiest(Poly(sign) * guard.form - Poly(towards) * Form::coordinate(d));
+        if (towards > 0)
+          r.lo.push_back(Poly(-1) * rest);
+        else
+          r.hi.push_back(rest + Form(1));
+      }
     }
-    return names;
-  }
+  r.step = loop.step;
+  const DimId index = b.index(g[d].name + "b", Index::What::loop);
+  r.indices = {index};
+  const bool from_zero = r.lo.size() == 1;
+  b.open_loop(std::move(r), {});
+  Span s;
+  s.lo = {Form::coordinate(index)};
+  s.hi = {Form::coordinate(index) + Form(loop.step)};
+  s.most = loop.step;
+  const auto known = extent.constant();
+  if (loop.step == 1 || (known && *known % loop.step == 0 && from_zero))
+    s.size = loop.step;
+  else
+    s.hi.push_back(Form(extent));
+  env_.spans[d] = std::move(s);
+}
 
-  void argument(TensorId id, Memory::Role role) {
-    if (env_.places.contains(id)) return;
-    Memory m;
-    m.name = g[id].name;
-    m.role = role;
-    m.format = g[id].storage();
-    m.extents = g[id].shape;
-    env_.places[id] = {b.memory(std::move(m), axis_names(id)), {}};
-    arguments_.push_back(id);
-  }
+void KernelLowering::close_block(const BlockLoop& loop) {
+  env_.spans.erase(loop.dim);
+  b.close();
+}
 
-  Nest nest() {
-    Nest n;
-    n.points = plan_.nest.points;
-    n.reduce = plan_.nest.reduce;
-    n.tile = plan_.nest.tile;
-    n.guards = node_.guards;
-    Folds f = folds_of(g, node_);
-    n.parts = std::move(f.parts);
-    n.monoids = std::move(f.monoids);
-    for (const Target& t : node_.targets) {
-      Store s;
-      s.tensor = t.tensor;
-      for (DimId d : t.points) s.at.push_back(Form::coordinate(d));
-      s.value = finished(g, node_, t.value);
-      n.stores.push_back(std::move(s));
-    }
+Span KernelLowering::span_of(DimId d) const {
+  const auto found = env_.spans.find(d);
+  if (found != env_.spans.end()) return found->second;
+  const auto size = g.extent(d).constant();
+  return {{Form(0)}, {Form(g.extent(d))}, size, size};
+}
+
+// ---- nests -------------------------------------------------------------------------------------
+
+std::vector<Store> KernelLowering::target_stores(const std::vector<ExprId>& values) const {
+  std::vector<Store> stores;
+  for (size_t k = 0; k < node_.targets.size(); ++k) {
+    Store s;
+    s.tensor = node_.targets[k].tensor;
+    for (DimId d : node_.targets[k].points) s.at.push_back(Form::coordinate(d));
+    s.value = values[k];
+    stores.push_back(std::move(s));
+  }
+  return stores;
+}
+
+Nest KernelLowering::main_nest() const {
+  Nest n;
+  n.points = plan_.nest.points;
+  n.reduce = plan_.nest.reduce;
+  n.tile = plan_.nest.tile;
+  n.guards = node_.guards;
+  n.parts = folds_.parts;
+  n.monoids = folds_.monoids;
+  if (states_.empty()) {
+    n.stores = target_stores(values_);
     return n;
   }
+  auto* self = const_cast<KernelLowering*>(this);
+  for (uint32_t k = 0; k < n.parts.size(); ++k) {
+    n.parts[k].initial = self->read(states_[k]);
+    n.stores.push_back(
+        store(states_[k], state_leaf(g, tang::Leaf::What::left, k, n.parts[k].kind)));
+  }
+  return n;
+}
 
-  Graph& g;
-  const KernelPlan& plan_;
-  const Comprehension node_;
-  KernelBuilder b;
-  Environment env_;
-  std::vector<TensorId> arguments_;
-};
+void KernelLowering::run_nest(Nest nest) {
+  if (nest.tile.empty() && nest.points.size() + nest.reduce.size() > 0) {
+    const NestPlan p = plan_nest(g, shape(nest), machine_);
+    nest.points = p.points, nest.reduce = p.reduce, nest.tile = p.tile;
+  }
+  NestLowering(g, b, env_).run(nest);
+}
 
-}  // namespace
+NestShape KernelLowering::shape(const Nest& nest) const {
+  NestShape s;
+  s.points = nest.points, s.reduce = nest.reduce;
+  s.wide = env_.real == Format::f64;
+  const auto access = [&](TensorId t, const std::vector<Form>& forms, bool is_store) {
+    Access a = access_of(g, t, forms);
+    if (const auto window = strides_.find(t); window != strides_.end()) {
+      a.strides.clear();
+      for (size_t k = 0; k < forms.size(); ++k)
+        for (const Form::Term& term : forms[k].terms)
+          a.strides[term.dim] = a.strides[term.dim] + term.coeff * Poly(window->second[k]);
+    }
+    a.store = is_store;
+    s.accesses.push_back(std::move(a));
+  };
+  std::vector<ExprId> roots;
+  for (const Part& p : nest.parts) roots.push_back(p.step);
+  for (const Store& x : nest.term_stores) roots.push_back(x.value);
+  if (nest.parts.empty())
+    for (const Store& x : nest.stores) roots.push_back(x.value);
+  std::set<LeafId> seen;
+  for (ExprId e : roots)
+    for (LeafId l : leaves_of(g, e))
+      if (g.leaf(l).what == tang::Leaf::What::read && seen.insert(l).second)
+        access(g.leaf(l).tensor, g.leaf(l).forms, false);
+  for (const Store& x : nest.term_stores) access(x.tensor, x.at, true);
+  for (const Store& x : nest.stores) access(x.tensor, x.at, true);
+  for (tang::MonoidId m : nest.monoids) s.commutative &= g[m].commutative;
+  s.states = std::max<size_t>(1, nest.parts.size());
+  for (const auto* dims : {&nest.points, &nest.reduce})
+    for (DimId d : *dims) {
+      const Span span = span_of(d);
+      s.sizes[d] = span.size ? span.size : span.most;
+    }
+  return s;
+}
 
-Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan) {
-  return KernelLowering(g, plan).run();
+// ---- states that outlive a block of terms ------------------------------------------------------
+
+// A sum whose value is the target itself stays in the target's memory.
+bool KernelLowering::in_output() const {
+  if (node_.targets.size() != 1 || folds_.parts.size() != 1) return false;
+  const TensorId t = node_.targets[0].tensor;
+  return g[t].storage() == env_.real && node_.targets[0].points == node_.points &&
+         folds_.parts[0].kind == Kind::real;
+}
+
+KernelLowering::State KernelLowering::new_state(const std::string& name,
+                                                const std::vector<DimId>& dims) {
+  Tensor t;
+  t.name = g.fresh_name(name);
+  t.format = env_.real;
+  State s;
+  std::vector<Span> spans;
+  for (DimId d : dims) {
+    t.shape.push_back(g.extent(d));
+    spans.push_back(span_of(d));
+  }
+  s.tensor = g.add_tensor(t);
+  s.dims = dims;
+  StagePlan plain;
+  for (size_t a = 0; a < dims.size(); ++a) plain.axes.push_back(a);
+  window(s.tensor, spans, plain);
+  return s;
+}
+
+void KernelLowering::begin_states() {
+  if (pivot_ || !in_output()) {
+    for (const Part& p : folds_.parts)
+      states_.push_back(new_state(fmt::format("{}_state", plan_.name), p.varies));
+  } else {
+    states_ = {{node_.targets[0].tensor, node_.points}};
+  }
+  for (size_t k = 0; k < states_.size(); ++k) fill(states_[k], folds_.parts[k].identity);
+}
+
+void KernelLowering::fill(const State& s, ExprId value) {
+  Nest n;
+  n.points = s.dims;
+  n.stores = {store(s, value)};
+  run_nest(std::move(n));
+}
+
+ExprId KernelLowering::read(const State& s) {
+  std::vector<Form> at;
+  for (DimId d : s.dims) at.push_back(Form::coordinate(d));
+  return g.read(s.tensor, std::move(at));
+}
+
+Store KernelLowering::store(const State& s, ExprId value) const {
+  Store to;
+  to.tensor = s.tensor;
+  for (DimId d : s.dims) to.at.push_back(Form::coordinate(d));
+  to.value = value;
+  return to;
+}
+
+// An expression over left leaves, with the states for them.
+ExprId KernelLowering::from_states(ExprId value) {
+  return substitute_leaves(g, value, [&](LeafId id) -> std::optional<ExprId> {
+    const tang::Leaf l = g.leaf(id);
+    if (l.what != tang::Leaf::What::left) return std::nullopt;
+    return read(states_[l.number]);
+  });
+}
+
+void KernelLowering::end_states() {
+  Nest n;
+  n.points = node_.points;
+  std::vector<ExprId> values;
+  bool same = true;
+  for (ExprId v : values_) {
+    values.push_back(from_states(v));
+    same &= values.back() == read(states_[0]);
+  }
+  if (states_[0].tensor == node_.targets[0].tensor && same) return;
+  n.stores = target_stores(values);
+  run_nest(std::move(n));
 }
 
 }  // namespace tang::tile

@@ -14,7 +14,7 @@ struct LoweredKernel {
 
 // Fresh coordinates and derived expressions are added to the graph. An error names what in the
 // kernel has no tile form.
-Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan);
+Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine);
 
 
 }  // namespace tang::tile

@@ -248,6 +248,7 @@ void NestLowering::step() {
   scopes_.push_back({b.region(), {}});
   std::vector<ValueId> next;
   for (uint32_t k = 0; k < nest_->parts.size(); ++k) next.push_back(advance(k, conditions));
+  for (const Store& s : nest_->term_stores) store(s);
   scopes_.pop_back();
   keep(std::move(next));
 }

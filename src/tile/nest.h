@@ -30,12 +30,14 @@ namespace tang::tile {
 struct Span {
   std::vector<Form> lo, hi;     // over indices of the kernel
   std::optional<int64_t> size;  // if it is known
+  std::optional<int64_t> most;  // otherwise a size that it does not exceed, if one is known
 };
 
 // A tensor's memory: the tensor's element x is the memory's element x - origin.
 struct Place {
   MemoryId memory = MemoryId::none;
   std::vector<Form> origin;  // empty: none
+  bool covers = false;       // a window that holds all that is read of it
 };
 
 struct Environment {
@@ -70,6 +72,7 @@ struct Nest {
   std::vector<Guard> guards;          // of terms
   std::vector<Part> parts;
   std::vector<tang::MonoidId> monoids;  // by Part::fold
+  std::vector<Store> term_stores;  // at each term, before its guards; no left leaves
   std::vector<Store> stores;
 };
 

@@ -23,6 +23,10 @@ ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& lea
       made[id] = leaf(id);
       continue;
     }
+    if (n.op == Scalar::constant) {
+      made[id] = to.constant(n.value());
+      continue;
+    }
     ExprNode copy = n;
     for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
     made[id] = rebuild(to, copy);
@@ -158,6 +162,7 @@ ExprId NestLowering::leaf(Op& op, ExprId e) {
 // The bounds that keep a read inside its tensor and that nothing proves.
 std::vector<Form> NestLowering::bounds(const tang::Leaf& l) {
   std::vector<Form> result;
+  if (env_.places.at(l.tensor).covers) return result;
   for (const Guard& bound : inside_bounds(g, l.tensor, l.forms))
     if (l.guarded || !bound.form.is_affine() || !implied(g, bound.form, enforced_))
       result.push_back(form(bound.form));
@@ -227,11 +232,13 @@ ValueId NestLowering::map(ExprId root, const Key& key) {
   std::map<ExprId, ExprId> made;
   for (ExprId e : order) {
     const ExprNode n = g.pool[e];
-    const bool shared = e != root && uses[e] > 1 && n.op != Scalar::constant;
+    const bool shared = e != root && uses[e] > 1;
     if (uses[e] == 0 && e != root) continue;
     if (n.op == Scalar::var) {
       made[e] = leaf(op, e);
-    } else if (n.op != Scalar::constant && (!wanted[e] || shared)) {
+    } else if (n.op == Scalar::constant) {
+      made[e] = b.kernel().pool.constant(n.value());
+    } else if (!wanted[e] || shared) {
       made[e] = argument(op, eval(e), n.kind);
     } else {
       ExprNode copy = n;
@@ -287,7 +294,9 @@ std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
       for (++from; from != to; ++from) p = g.make(Scalar::mul, p, *from);
       return p;
     };
-    return std::pair(product(list.begin(), split), product(split, list.end()));
+    const ExprId left = product(list.begin(), split), right = product(split, list.end());
+    if (g.pool[left].kind != Kind::real || g.pool[right].kind != Kind::real) return std::nullopt;
+    return std::pair(left, right);
   }
   return std::nullopt;
 }

@@ -1,0 +1,268 @@
+#include "schedule/blocks.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/guards.h"
+#include "ir/monoids.h"
+#include "ir/pivot.h"
+#include "ir/variance.h"
+
+namespace tang {
+
+namespace {
+
+constexpr int64_t few = 64;             // rows of a block
+constexpr int64_t largest_window = 64 * 1024;  // elements
+constexpr int64_t row_registers = 6;            // by two vectors: 12 accumulators of 16 registers
+
+class Blocks {
+ public:
+  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine)
+      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]) {}
+
+  void run() {
+    k_.machine = m_.name;
+    k_.nest = plan_nest(g, shape_of(g, n_), m_);
+    if (n_.folds.size() != 1 || n_.scan || n_.reduce.empty()) return;
+    const auto pivot = pivot_form(g, n_.folds[0].monoid);
+    if (pivot && fits(*pivot)) return pivot_blocks(*pivot);
+    if (!k_.inlined.empty()) return;
+    product_blocks();
+  }
+
+ private:
+  std::optional<int64_t> size(DimId d) const { return g.extent(d).constant(); }
+
+  // The reads of an expression, by what they depend on.
+  bool mentions(LeafId l, DimId d) const {
+    const auto& forms = g.leaf(l).forms;
+    return std::any_of(forms.begin(), forms.end(),
+                       [&](const Form& f) { return contains(dims_of(g, f), d); });
+  }
+
+  // ---- the pivot form --------------------------------------------------------------------------
+
+  // Sums that vary along more points than the pivot, or a definition computed inside.
+  bool fits(const Pivot& p) {
+    const std::vector<Component> all = components(g, n_);
+    rows_ = all[p.component].varies;
+    bool wider = !k_.inlined.empty();
+    for (uint32_t c : p.linear) wider |= all[c].varies.size() > rows_.size();
+    if (!wider) return false;
+    for (DimId d : n_.points)
+      if (!contains(rows_, d) && size(d).value_or(largest_window) > 1024) return false;
+    for (const InlinePlan& i : k_.inlined) {
+      const Node& inner = g[i.node];
+      if (inner.scan || inner.folds.size() != 1) return false;
+    }
+    return g[n_.folds[0].monoid].commutative;
+  }
+
+  void pivot_blocks(const Pivot&) {
+    k_.pivot = true;
+    const std::optional<DimId> shared = shared_rows();
+    for (DimId d : rows_)
+      if (d != shared) k_.blocks.push_back({d, 1});
+    if (shared) k_.blocks.push_back({*shared, block(*shared, few)});
+    const size_t points = k_.blocks.size();
+    for (DimId d : n_.reduce)
+      k_.blocks.push_back({d, d == n_.reduce.back() ? block(d, shared ? 128 : 512) : 1});
+    for (const InlinePlan& i : k_.inlined) {
+      const TensorId t = g[i.node].targets[0].tensor;
+      stage_operand(i.node, points, shared ? 1 : 0);
+      StagePlan s{t, k_.blocks.size(), {}, 0, 0};
+      for (size_t a = 0; a < g[t].shape.size(); ++a) s.axes.push_back(a);
+      k_.stages.push_back(std::move(s));
+    }
+  }
+
+  // The row coordinate along which operands of the block stay, so that they are read once for a
+  // block of it.
+  std::optional<DimId> shared_rows() const {
+    std::optional<DimId> best;
+    for (DimId d : rows_) {
+      if (size(d).value_or(4096) < 2) continue;
+      bool stays = false;
+      const auto look = [&](const Node& n) {
+        for (LeafId l : leaves_of(g, n))
+          if (g.leaf(l).what == Leaf::What::read && g[g.leaf(l).tensor].node == NodeId::none)
+            stays |= !mentions(l, d);
+      };
+      look(n_);
+      for (const InlinePlan& i : k_.inlined) look(g[i.node]);
+      if (stays) best = d;
+    }
+    return best;
+  }
+
+  // A block that divides a known extent, if one near the wanted size does.
+  int64_t block(DimId d, int64_t wanted) const {
+    const auto n = size(d);
+    if (!n) return wanted;
+    if (*n <= wanted + wanted / 2) return std::max<int64_t>(*n, 1);
+    for (int64_t x = wanted + wanted / 2; x >= wanted / 2; x -= 8)
+      if (*n % x == 0) return x;
+    return wanted;
+  }
+
+  // An operand of an inlined product that moves by more than one element along the coordinate that
+  // vectors should run along: the last of those summed outside.
+  void stage_operand(NodeId inner, size_t points, size_t shared) {
+    const Node& n = g[inner];
+    const TensorId t = n.targets[0].tensor;
+    if (shared == 0) return;
+    for (LeafId l : leaves_of(g, n)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded) continue;
+      // The axis of the operand that becomes the last summed coordinate outside.
+      std::optional<size_t> axis;
+      for (size_t a = 0; a < leaf.forms.size(); ++a)
+        for (size_t p = 0; p < n.points.size(); ++p)
+          if (leaf.forms[a] == Form::coordinate(n.points[p]) && is_last_reduce(t, p)) axis = a;
+      if (!axis || *axis + 1 == leaf.forms.size()) continue;
+      const bool plain = std::all_of(leaf.forms.begin(), leaf.forms.end(),
+                                     [](const Form& f) { return f.is_affine(); });
+      if (!plain || count_reads(leaf.tensor) != 1) continue;
+      StagePlan s;
+      s.tensor = leaf.tensor;
+      for (size_t a = 0; a < leaf.forms.size(); ++a) s.axes.push_back(a);
+      s.panel_axis = *axis;
+      s.panel = m_.vector_bytes / 4;
+      // All of it outside of the rows' loop if it is small enough, a block of terms otherwise.
+      double all = 1, block = 1;
+      for (DimId d : dims_of_read(l)) {
+        const double whole = static_cast<double>(size(d).value_or(1 << 30));
+        const bool point = contains(n.points, d);
+        all *= point && is_row(t, n, d) ? 1 : whole;
+        block *= !point ? whole : is_last_reduce(t, index_in(n.points, d))
+                                      ? static_cast<double>(k_.blocks.back().step)
+                                      : 1;
+      }
+      if (all <= largest_window)
+        s.level = points - shared;
+      else if (block <= largest_window)
+        s.level = k_.blocks.size();
+      else
+        continue;
+      k_.stages.push_back(std::move(s));
+    }
+  }
+
+  static size_t index_in(const std::vector<DimId>& list, DimId d) {
+    return static_cast<size_t>(std::find(list.begin(), list.end(), d) - list.begin());
+  }
+
+  std::vector<DimId> dims_of_read(LeafId l) const {
+    std::vector<DimId> dims;
+    for (const Form& f : g.leaf(l).forms)
+      for (DimId d : dims_of(g, f))
+        if (!contains(dims, d)) dims.push_back(d);
+    return dims;
+  }
+
+  size_t count_reads(TensorId t) const {
+    std::set<LeafId> reads;
+    const auto collect = [&](const Node& n) {
+      for (LeafId l : leaves_of(g, n))
+        if (g.leaf(l).what == Leaf::What::read && g.leaf(l).tensor == t) reads.insert(l);
+    };
+    collect(n_);
+    for (const InlinePlan& i : k_.inlined) collect(g[i.node]);
+    return reads.size();
+  }
+
+  // What the node reads axis p of the inlined tensor at.
+  std::optional<DimId> outside(TensorId t, size_t p) const {
+    std::optional<DimId> d;
+    for (LeafId l : leaves_of(g, n_))
+      if (g.leaf(l).what == Leaf::What::read && g.leaf(l).tensor == t)
+        d = g.leaf(l).forms[p].as_pick();
+    return d;
+  }
+  bool is_last_reduce(TensorId t, size_t p) const { return outside(t, p) == n_.reduce.back(); }
+  bool is_row(TensorId t, const Node& n, DimId d) const {
+    const auto o = outside(t, index_in(n.points, d));
+    return o && contains(rows_, *o);
+  }
+
+  // ---- sums of products ------------------------------------------------------------------------
+
+  // Large operands go to panels that fit the caches (Goto and van de Geijn, "Anatomy of
+  // high-performance matrix multiplication", 2008): a panel of terms by vectors' columns in the
+  // first level, a block of rows by terms in the second.
+  void product_blocks() {
+    const MonoidFacts f = facts(g, n_.folds[0].monoid);
+    if (!f.sum || k_.nest.tile.size() != 2 || n_.reduce.size() != 1) return;
+    const DimId rows = k_.nest.tile[0].dim, columns = k_.nest.tile[1].dim, terms = n_.reduce[0];
+    const int64_t width = k_.nest.tile[1].elem;
+    if (width == 1 || !contains(n_.points, columns) || !contains(n_.points, rows)) return;
+    const auto m = size(rows), n = size(columns), k = size(terms);
+    if (!m || !n || !k || *m < 4 * row_registers) return;
+    const auto across = operand(columns, rows, terms), down = operand(rows, columns, terms);
+    if (!across || !down || *n * *k * 4 <= m_.l2_bytes / 4) return;
+    const Target& target = n_.targets[0];
+    const bool in_output = n_.targets.size() == 1 && g[target.tensor].storage() == Format::f32 &&
+                           target.points == n_.points;
+    const int64_t block_k = in_output ? even(*k, m_.l1_bytes / 16 / width, 8) : *k;
+    const int64_t block_n = even(*n, largest_window * 3 / block_k, 2 * width);
+    const int64_t block_m = even(*m, m_.l2_bytes / 16 / block_k, row_registers);
+    k_.nest.tile = {{rows, row_registers, 1}, {columns, 2, width}};
+    for (DimId d : n_.points)
+      if (d != rows && d != columns) k_.blocks.push_back({d, 1});
+    if (block_n < *n) k_.blocks.push_back({columns, block_n});
+    if (block_k < *k) k_.blocks.push_back({terms, block_k});
+    k_.stages.push_back(panels(*across, columns, width, k_.blocks.size()));
+    if (block_m < *m) k_.blocks.push_back({rows, block_m});
+    k_.stages.push_back(panels(*down, rows, row_registers, k_.blocks.size()));
+  }
+
+  // The one read that moves along d and the terms and not along the other; its forms are plain
+  // coordinates.
+  std::optional<LeafId> operand(DimId d, DimId other, DimId terms) const {
+    std::optional<LeafId> found;
+    for (LeafId l : leaves_of(g, n_)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || !mentions(l, d)) continue;
+      const bool plain = std::all_of(leaf.forms.begin(), leaf.forms.end(), [](const Form& form) {
+        return form.as_pick() || form.is_constant();
+      });
+      if (found || !plain || mentions(l, other) || !mentions(l, terms)) return std::nullopt;
+      if (leaf.guarded || count_reads(leaf.tensor) != 1) return std::nullopt;
+      found = l;
+    }
+    return found;
+  }
+
+  StagePlan panels(LeafId l, DimId d, int64_t width, size_t level) const {
+    const Leaf& leaf = g.leaf(l);
+    StagePlan s;
+    s.tensor = leaf.tensor;
+    for (size_t a = 0; a < leaf.forms.size(); ++a) {
+      s.axes.push_back(a);
+      if (leaf.forms[a] == Form::coordinate(d)) s.panel_axis = a;
+    }
+    s.panel = width;
+    s.level = level;
+    return s;
+  }
+
+  // Parts of about the wanted size, of equal length.
+  static int64_t even(int64_t n, int64_t wanted, int64_t unit) {
+    if (n <= wanted) return n;
+    const int64_t parts = (n + wanted - 1) / wanted;
+    return ((n + parts - 1) / parts + unit - 1) / unit * unit;
+  }
+
+  Graph& g;
+  KernelPlan& k_;
+  const Machine& m_;
+  const Node n_;
+  std::vector<DimId> rows_;
+};
+
+}  // namespace
+
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) { Blocks(g, k, machine).run(); }
+
+}  // namespace tang

@@ -1,0 +1,14 @@
+// Blocks: which loops run around the register tiles, and which windows of tensors stand in fast
+// memory while they do (algebra.md section 9: purity permits staging, associativity blocks of
+// terms).
+#pragma once
+
+#include "schedule/schedule.h"
+
+namespace tang {
+
+// Sets blocks, stages and the innermost loops of a kernel whose node and inlined definitions are
+// known. Expressions that recognition needs are added to the graph.
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine);
+
+}  // namespace tang

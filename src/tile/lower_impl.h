@@ -1,0 +1,79 @@
+// The lowering of one kernel: block loops, windows, and the nests inside.
+#pragma once
+
+#include "ir/pivot.h"
+#include "target/machine.h"
+#include "tile/folds.h"
+#include "tile/lower.h"
+
+namespace tang::tile {
+
+class KernelLowering {
+ public:
+  KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine)
+      : g(graph), plan_(plan), machine_(machine), node_(graph[plan.node]), b(plan.name, plan.machine) {}
+  Result<LoweredKernel> run();
+
+ private:
+  using Comprehension = tang::Node;
+
+  // Kernel (lower.cpp).
+  std::string unsupported() const;
+  bool wide() const;
+  std::vector<std::string> axis_names(TensorId id) const;
+  void argument(TensorId id, Memory::Role role);
+  void block(size_t level);
+  void open_block(const BlockLoop& loop);
+  void close_block(const BlockLoop& loop);
+  Form easiest(const Form& rest) const;
+  size_t first_reduce() const;
+  Nest main_nest() const;
+  std::vector<Store> target_stores(const std::vector<ExprId>& values) const;
+  void run_nest(Nest nest);
+  NestShape shape(const Nest& nest) const;
+
+  // States that outlive a block of terms (lower.cpp).
+  struct State {
+    TensorId tensor = TensorId::none;
+    std::vector<DimId> dims;
+  };
+  void begin_states();
+  void end_states();
+  bool in_output() const;
+  ExprId read(const State& s);
+  Store store(const State& s, ExprId value) const;
+  State new_state(const std::string& name, const std::vector<DimId>& dims);
+  void fill(const State& s, ExprId value);
+  ExprId from_states(ExprId value);
+
+  // Windows (lower_window.cpp).
+  void stage(const StagePlan& s);
+  std::vector<LeafId> reads_of(TensorId t) const;
+  void window(TensorId t, const std::vector<Span>& spans, const StagePlan& s);
+  Span range_of(const std::vector<Form>& forms) const;
+  Span span_of(DimId d) const;
+  void copy_stage(const StagePlan& s);
+  void compute_stage(const StagePlan& s);
+
+  // The pivot form (lower_pivot.cpp).
+  void pivot_block();
+  ExprId lifted(uint32_t component);
+  ExprId act(ExprId own, ExprId common);
+
+  Graph& g;
+  const KernelPlan& plan_;
+  const Machine& machine_;
+  Comprehension node_;
+  std::vector<Comprehension> inlined_;  // definitions computed in windows
+  KernelBuilder b;
+  Environment env_;
+  std::vector<TensorId> arguments_;
+  Folds folds_;
+  std::vector<ExprId> values_;  // of the targets, over left leaves
+  std::vector<State> states_;
+  std::optional<Pivot> pivot_;
+  std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
+  std::string failure_;
+};
+
+}  // namespace tang::tile

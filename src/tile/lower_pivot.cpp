@@ -1,0 +1,114 @@
+// A block of terms of a fold in pivot form: reduce the pivots, map the weights, contract.
+#include <algorithm>
+
+#include "ir/guards.h"
+#include "ir/monoids.h"
+#include "ir/variance.h"
+#include "tile/lower_impl.h"
+
+namespace tang::tile {
+
+using What = tang::Leaf::What;
+
+// A component of a term before its weight, over the fold's arguments.
+ExprId KernelLowering::lifted(uint32_t component) {
+  const Fold& f = node_.folds[0];
+  const ExprId lift = component == pivot_->component ? g[f.monoid].lift[component]
+                                                     : pivot_value(g, f.monoid, *pivot_, component);
+  return substitute_leaves(g, lift, [&](LeafId id) -> std::optional<ExprId> {
+    const tang::Leaf l = g.leaf(id);
+    if (l.what == What::argument) return f.args[l.number];
+    return std::nullopt;
+  });
+}
+
+ExprId KernelLowering::act(ExprId own, ExprId common) {
+  return substitute_leaves(g, pivot_->act, [&](LeafId id) -> std::optional<ExprId> {
+    return g.leaf(id).what == What::left ? own : common;
+  });
+}
+
+void KernelLowering::pivot_block() {
+  const uint32_t p = pivot_->component;
+  const std::vector<DimId>& rows = states_[p].dims;
+  const auto sums = [&](Nest& n, uint32_t k, ExprId term, ExprId initial) {
+    Part part = folds_.parts[k];
+    const uint32_t number = static_cast<uint32_t>(n.parts.size());
+    const ExprId state = state_leaf(g, What::left, number, Kind::real);
+    part.step = g.make(tang::Op::add, state, term);
+    part.combine = g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
+    part.initial = initial;
+    part.fold = number;
+    n.parts.push_back(part);
+    n.monoids.push_back(*builtin_monoid(g, "sum", std::vector<Kind>{Kind::real}));
+    n.stores.push_back(store(states_[k], state));
+  };
+
+  // Terms that a guard leaves out have the identity for a pivot, and so a weight of 0.
+  ExprId score = lifted(p);
+  if (const ExprId holds = condition_of(g, node_.guards); holds != ExprId::none)
+    score = g.make(tang::Op::select, holds, score, folds_.parts[p].identity);
+
+  // The pivots of the block, on top of those before.
+  const State next = new_state(plan_.name + "_pivot", rows);
+  Nest reduce;
+  reduce.points = rows;
+  reduce.reduce = node_.reduce;
+  Part pivot = folds_.parts[p];
+  const ExprId left = state_leaf(g, What::left, 0, Kind::real);
+  const auto renamed = [&](ExprId e) {
+    return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
+      const tang::Leaf l = g.leaf(id);
+      if (l.what != What::left && l.what != What::right) return std::nullopt;
+      return state_leaf(g, l.what, 0, l.kind);
+    });
+  };
+  pivot.combine = renamed(pivot.combine);
+  const ExprNode chosen = g.pool[pivot.combine];
+  pivot.step = g.make(chosen.op, left, score);
+  pivot.initial = read(states_[p]);
+  pivot.fold = 0;
+  reduce.parts = {pivot};
+  reduce.monoids = {*builtin_monoid(g, chosen.op == tang::Op::max ? "max" : "min",
+                                    std::vector<Kind>{Kind::real})};
+  reduce.stores = {store(next, left)};
+  run_nest(std::move(reduce));
+
+  // The weights, and the sums along nothing but the rows.
+  const ExprId common = read(next), scaled = act(read(states_[p]), common);
+  std::vector<DimId> terms = rows;
+  terms.insert(terms.end(), node_.reduce.begin(), node_.reduce.end());
+  const State weights = new_state(plan_.name + "_weight", terms);
+  Nest map;
+  map.points = rows;
+  map.reduce = node_.reduce;
+  map.term_stores = {store(weights, act(score, common))};
+  std::vector<uint32_t> others;
+  for (uint32_t k : pivot_->linear) {
+    if (states_[k].dims != rows) {
+      others.push_back(k);
+      continue;
+    }
+    const ExprId value = lifted(k), weight = act(score, common);
+    const ExprId term = g.pool.is_number(value, 1) ? weight : g.make(tang::Op::mul, weight, value);
+    sums(map, k, term, g.make(tang::Op::mul, read(states_[k]), scaled));
+  }
+  run_nest(std::move(map));
+
+  // The sums along other points too.
+  for (uint32_t k : others) {
+    Nest contract;
+    contract.points = states_[k].dims;
+    contract.reduce = node_.reduce;
+    sums(contract, k, g.make(tang::Op::mul, read(weights), lifted(k)),
+         g.make(tang::Op::mul, read(states_[k]), scaled));
+    run_nest(std::move(contract));
+  }
+
+  Nest keep;
+  keep.points = rows;
+  keep.stores = {store(states_[p], common)};
+  run_nest(std::move(keep));
+}
+
+}  // namespace tang::tile

@@ -1,0 +1,230 @@
+// Windows: what a block reads of a tensor, in memory of the kernel.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ir/guards.h"
+#include "ir/variance.h"
+#include "tile/lower_impl.h"
+
+namespace tang::tile {
+
+namespace {
+
+int64_t rounded_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+}  // namespace
+
+// Reads of a tensor in the node and in the definitions computed in windows.
+std::vector<LeafId> KernelLowering::reads_of(TensorId t) const {
+  std::vector<LeafId> result;
+  const auto collect = [&](const Comprehension& n) {
+    for (LeafId l : leaves_of(g, n))
+      if (g.leaf(l).what == tang::Leaf::What::read && g.leaf(l).tensor == t) result.push_back(l);
+  };
+  collect(node_);
+  for (const Comprehension& n : inlined_) collect(n);
+  return result;
+}
+
+// Memory for the part of a tensor that the spans, one an axis, give.
+void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const StagePlan& s) {
+  Memory m;
+  m.name = g[t].name;
+  m.role = Memory::Role::local;
+  m.space = Space::packed;
+  m.format = kind(g[t].storage()) == Kind::real ? env_.real : g[t].storage();
+  Place place;
+  std::vector<int64_t> size;
+  std::vector<std::string> axes;
+  for (size_t a = 0; a < spans.size(); ++a) {
+    if (!spans[a].most) {
+      failure_ = fmt::format("a window of `{}` whose size is not known", g[t].name);
+      return;
+    }
+    int64_t n = std::max<int64_t>(*spans[a].most, 1);
+    if (s.panel > 0 && a == s.panel_axis) n = rounded_up(n, s.panel);
+    size.push_back(n);
+    m.extents.emplace_back(n);
+    axes.push_back(fmt::format("w{}", a));
+    place.origin.push_back(spans[a].lo[0]);
+  }
+  const int64_t bytes = info(m.format).bits / 8;
+  std::vector<int64_t> strides(spans.size(), 1);
+  int64_t step = bytes;
+  if (s.panel > 0) {
+    m.layout.digits.push_back({{static_cast<uint32_t>(s.panel_axis), 1, s.panel}, bytes});
+    step *= s.panel;
+  }
+  for (size_t k = s.axes.size(); k-- > 0;) {
+    const size_t a = s.axes[k];
+    if (s.panel > 0 && a == s.panel_axis) continue;
+    m.layout.digits.push_back({{static_cast<uint32_t>(a), 1, 0}, step});
+    strides[a] = step / bytes;
+    step *= size[a];
+  }
+  if (s.panel > 0) {
+    m.layout.digits.push_back({{static_cast<uint32_t>(s.panel_axis), s.panel, 0}, step});
+    // A vector must not reach into the next panel.
+    if (s.panel * bytes % machine_.vector_bytes != 0) strides[s.panel_axis] = step / bytes;
+  }
+  std::reverse(m.layout.digits.begin(), m.layout.digits.end());
+  m.layout.align = 64;
+  place.memory = b.memory(std::move(m), axes);
+  env_.places[t] = std::move(place);
+  strides_[t] = std::move(strides);
+}
+
+// From the least to the greatest value of forms that differ by constants, in the block at hand.
+Span KernelLowering::range_of(const std::vector<Form>& forms) const {
+  if (forms.size() == 1)
+    if (const auto d = forms[0].as_pick()) return span_of(*d);
+  Span result;
+  Form lo;
+  int64_t extent = 1;
+  bool known = forms[0].is_affine();
+  for (const Form::Term& t : forms[0].terms) {
+    const Span s = span_of(t.dim);
+    const auto c = t.coeff.constant();
+    known &= c && s.most && (*c > 0 || s.size);
+    if (!known) break;
+    lo = lo + t.coeff * (*c > 0 ? s.lo[0] : s.lo[0] + Form(*s.size - 1));
+    extent += std::abs(*c) * (*s.most - 1);
+  }
+  int64_t least = 0, greatest = 0;
+  for (const Form& f : forms) {
+    const Form difference = f - forms[0];
+    const auto c = difference.base.constant();
+    known &= c && difference.terms.empty() && difference.gathers.empty();
+    least = std::min(least, c.value_or(0));
+    greatest = std::max(greatest, c.value_or(0));
+  }
+  lo = lo + Form(forms[0].base) + Form(least);
+  extent += greatest - least;
+  result.lo = {lo};
+  result.hi = {lo + Form(extent)};
+  if (known) result.size = result.most = extent;
+  return result;
+}
+
+void KernelLowering::stage(const StagePlan& s) {
+  const bool computed =
+      std::any_of(inlined_.begin(), inlined_.end(),
+                  [&](const Comprehension& n) { return n.targets[0].tensor == s.tensor; });
+  if (computed)
+    compute_stage(s);
+  else
+    copy_stage(s);
+}
+
+void KernelLowering::copy_stage(const StagePlan& s) {
+  const std::vector<LeafId> reads = reads_of(s.tensor);
+  if (reads.empty()) return;
+  const tang::Leaf first = g.leaf(reads[0]);
+  std::vector<Span> spans;
+  bool inside = true;
+  for (LeafId l : reads) inside &= inside_bounds(g, s.tensor, g.leaf(l).forms).empty();
+  for (size_t a = 0; a < first.forms.size(); ++a) {
+    std::vector<Form> forms;
+    for (LeafId l : reads) forms.push_back(g.leaf(l).forms[a]);
+    std::sort(forms.begin(), forms.end());
+    forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+    spans.push_back(range_of(forms));
+  }
+  Tensor copy = g[s.tensor];
+  copy.name = g.fresh_name(copy.name + "_w");
+  copy.node = NodeId::none;
+  copy.role = tang::Role::definition;
+  const TensorId w = g.add_tensor(copy);
+  window(w, spans, s);
+  if (!failure_.empty()) return;
+  env_.places[w].covers = true;
+  // A coordinate of its own for each axis; where the window may leave the tensor, shifted by one, so
+  // that nothing is taken for granted about it.
+  Nest n;
+  std::vector<Form> at;
+  for (size_t a = 0; a < spans.size(); ++a) {
+    const int64_t shift = inside ? 0 : 1;
+    const DimId d =
+        g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(2 * shift));
+    Span moved = spans[a];
+    for (Form& f : moved.lo) f = f + Form(shift);
+    for (Form& f : moved.hi) f = f + Form(shift);
+    env_.spans[d] = moved;
+    n.points.push_back(d);
+    at.push_back(Form::coordinate(d) - Form(shift));
+  }
+  Store store;
+  store.tensor = w;
+  store.at = at;
+  store.value = inside ? g.read(s.tensor, at) : g.guarded_read(s.tensor, at, first.fill());
+  n.stores = {store};
+  run_nest(std::move(n));
+  const auto staged = [&](ExprId e) {
+    return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
+      const tang::Leaf l = g.leaf(id);
+      if (l.what != tang::Leaf::What::read || l.tensor != s.tensor) return std::nullopt;
+      return g.read(w, l.forms);
+    });
+  };
+  map_exprs(node_, staged);
+  for (Comprehension& n2 : inlined_) map_exprs(n2, staged);
+  folds_ = folds_of(g, node_);
+  for (size_t k = 0; k < values_.size(); ++k) values_[k] = finished(g, node_, node_.targets[k].value);
+}
+
+// A definition at the coordinates that the block reads of it.
+void KernelLowering::compute_stage(const StagePlan& s) {
+  const std::vector<LeafId> reads = reads_of(s.tensor);
+  const auto found =
+      std::find_if(inlined_.begin(), inlined_.end(),
+                   [&](const Comprehension& n) { return n.targets[0].tensor == s.tensor; });
+  if (reads.empty()) return;
+  Comprehension n = *found;
+  std::map<DimId, Form> image;
+  Nest nest;
+  std::vector<Span> spans;
+  std::vector<Form> at;
+  for (size_t a = 0; a < n.targets[0].points.size(); ++a) {
+    std::vector<Form> forms;
+    for (LeafId l : reads) forms.push_back(g.leaf(l).forms[a]);
+    std::sort(forms.begin(), forms.end());
+    forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+    spans.push_back(range_of(forms));
+    const DimId d = g.fresh_dim(n.targets[0].points[a]);
+    env_.spans[d] = spans.back();
+    image[n.targets[0].points[a]] = Form::coordinate(d);
+    nest.points.push_back(d);
+    at.push_back(Form::coordinate(d));
+  }
+  for (DimId& d : n.reduce) {
+    const DimId fresh = g.fresh_dim(d);
+    image[d] = Form::coordinate(fresh);
+    d = fresh;
+  }
+  const DimMap map = [&](DimId d) -> std::optional<Form> {
+    const auto where = image.find(d);
+    return where == image.end() ? std::nullopt : std::optional(where->second);
+  };
+  map_exprs(n, [&](ExprId e) { return substitute_dims(g, e, map); });
+  for (Guard& guard : n.guards) guard = substitute_dims(g, guard, map);
+  n.points = nest.points;
+  for (Target& t : n.targets) t.points = nest.points;
+  window(s.tensor, spans, s);
+  if (!failure_.empty()) return;
+  nest.reduce = n.reduce;
+  nest.guards = n.guards;
+  Folds f = folds_of(g, n);
+  nest.parts = std::move(f.parts);
+  nest.monoids = std::move(f.monoids);
+  Store store;
+  store.tensor = s.tensor;
+  store.at = at;
+  store.value = finished(g, n, n.targets[0].value);
+  if (const auto format = g[s.tensor].format; format && kind(*format) == Kind::real)
+    store.value = g.pool.cast(*format, store.value);
+  nest.stores = {store};
+  run_nest(std::move(nest));
+}
+
+}  // namespace tang::tile
