@@ -88,19 +88,16 @@ void TileLowering::loop(const tile::Op& op) {
   const std::vector<Tile> carried = variables(op.carried, op.args);
   for (size_t c = 0; c < carried.size(); ++c) values_[op.carried[c]] = carried[c];
   Value lo = form(r.lo[0]), hi = form(r.hi[0]);
-  int64_t of = std::gcd(r.step, multiple(r.lo[0]));
-  for (size_t k = 1; k < r.lo.size(); ++k) {
-    lo = b.max(lo, form(r.lo[k]));
-    of = std::gcd(of, multiple(r.lo[k]));
-  }
+  for (size_t k = 1; k < r.lo.size(); ++k) lo = b.max(lo, form(r.lo[k]));
   for (size_t k = 1; k < r.hi.size(); ++k) hi = b.min(hi, form(r.hi[k]));
   const DimId d = r.indices[0];
   index_[d] = b.begin_for(k_[d].name, lo, hi, {.step = r.step});
-  multiple_[d] = of;
+  open_.push_back({d, r.step, r.lo.size() == 1 ? std::optional(r.lo[0]) : std::nullopt});
   carried_.push_back(carried);
   region(op.body_region);
   carried_.pop_back();
   b.end();
+  open_.pop_back();
   index_.erase(d);
   for (size_t c = 0; c < carried.size(); ++c) values_[op.results[c]] = carried[c];
 }
@@ -246,14 +243,22 @@ TileLowering::Lane TileLowering::lane(const Form& f, const tile::NamedPlacement&
   return l;
 }
 
-// A number that the form's value is a multiple of, leaving out its constant.
-int64_t TileLowering::multiple(const Form& f) const {
+// A number that the form's value is a multiple of: each index is where its loop starts and a
+// multiple of its step.
+int64_t TileLowering::multiple(Form f) const {
   int64_t of = 0;
-  for (const Form::Term& t : f.terms) {
-    const auto c = t.coeff.constant();
-    const auto at = multiple_.find(t.dim);
-    of = std::gcd(of, c && at != multiple_.end() ? *c * at->second : 1);
+  for (size_t k = open_.size(); k-- > 0;) {
+    const OpenLoop& loop = open_[k];
+    const Poly coeff = f.coefficient(loop.index);
+    if (coeff.is_zero()) continue;
+    f = f - coeff * Form::coordinate(loop.index);
+    of = std::gcd(of, coeff.constant().value_or(1) * loop.step);
+    if (loop.lo)
+      f = f + coeff * *loop.lo;
+    else
+      of = std::gcd(of, coeff.constant().value_or(1));
   }
+  for (const Form::Term& t : f.terms) of = std::gcd(of, t.coeff.constant().value_or(1));
   for (const Poly::Term& t : f.base.terms()) of = std::gcd(of, t.coeff);
   return of;
 }

@@ -75,7 +75,7 @@ class TileLowering {
   Value form(const Form& f);
   Lane lane(const Form& f, const tile::NamedPlacement& at, size_t r);
   Form placed(const Form& f, const tile::NamedPlacement& at, size_t r) const;
-  int64_t multiple(const Form& f) const;
+  int64_t multiple(Form f) const;
   Value gathered(uint32_t leaf, const tile::NamedPlacement& at, size_t r);
 
   // Expressions (from_tile_expr.cpp).
@@ -102,7 +102,12 @@ class TileLowering {
   std::vector<Memory> memories_;
   std::map<tile::ValueId, Tile> values_;
   std::map<DimId, Value> index_;       // of open loops
-  std::map<DimId, int64_t> multiple_;  // that an index is a multiple of
+  struct OpenLoop {
+    DimId index;
+    int64_t step = 1;
+    std::optional<Form> lo;  // where it starts, if at one form
+  };
+  std::vector<OpenLoop> open_;
   std::vector<std::vector<Tile>> carried_;  // what `next` assigns, innermost last
   std::string failure_;
 };

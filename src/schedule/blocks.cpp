@@ -18,16 +18,20 @@ constexpr int64_t row_registers = 6;            // by two vectors: 12 accumulato
 
 class Blocks {
  public:
-  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine)
-      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]) {}
+  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine, bool row)
+      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]), row_(row) {}
 
   void run() {
     k_.machine = m_.name;
-    k_.nest = plan_nest(g, shape_of(g, n_), m_);
+    NestShape shape = shape_of(g, n_);
+    if (row_)
+      for (DimId d : n_.points) shape.sizes[d] = 1;
+    k_.nest = plan_nest(g, shape, m_);
     if (n_.folds.size() != 1 || n_.scan || n_.reduce.empty()) return;
     const auto pivot = pivot_form(g, n_.folds[0].monoid);
     if (pivot && fits(*pivot)) return pivot_blocks(*pivot);
-    if (!k_.inlined.empty()) return;
+    if (pivot && narrow(*pivot)) return narrow_blocks();
+    if (!k_.inlined.empty() || row_) return;
     product_blocks();
   }
 
@@ -49,7 +53,7 @@ class Blocks {
     rows_ = all[p.component].varies;
     bool wider = !k_.inlined.empty();
     for (uint32_t c : p.linear) wider |= all[c].varies.size() > rows_.size();
-    if (!wider) return false;
+    if (!wider || row_) return false;
     for (DimId d : n_.points)
       if (!contains(rows_, d) && size(d).value_or(largest_window) > 1024) return false;
     for (const InlinePlan& i : k_.inlined) {
@@ -57,6 +61,26 @@ class Blocks {
       if (inner.scan || inner.folds.size() != 1) return false;
     }
     return g[n_.folds[0].monoid].commutative;
+  }
+
+  // A state of the pivot's rows alone: a pass for the pivots of a block and one for its weights cost
+  // one exponential a term where single terms cost two.
+  bool narrow(const Pivot&) const {
+    return rows_.size() == n_.points.size() && g[n_.folds[0].monoid].commutative &&
+           size(n_.reduce.back()).value_or(4096) >= few;
+  }
+
+  void narrow_blocks() {
+    k_.pivot = true;
+    const DimId across = k_.nest.tile.empty() ? n_.reduce.back() : k_.nest.tile.back().dim;
+    if (!row_)
+      for (DimId d : n_.points) k_.blocks.push_back({d, d == across ? block(d, few) : 1});
+    const int64_t length = contains(n_.points, across) ? few : 2048;
+    for (DimId d : n_.reduce) {
+      const bool last = d == n_.reduce.back();
+      if (last && size(d).value_or(length + 1) <= 2 * length) continue;
+      k_.blocks.push_back({d, last ? block(d, length) : 1});
+    }
   }
 
   void pivot_blocks(const Pivot&) {
@@ -258,11 +282,16 @@ class Blocks {
   KernelPlan& k_;
   const Machine& m_;
   const Node n_;
+  const bool row_;  // the points are given
   std::vector<DimId> rows_;
 };
 
 }  // namespace
 
-void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) { Blocks(g, k, machine).run(); }
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) {
+  Blocks(g, k, machine, false).run();
+}
+
+void plan_row(Graph& g, KernelPlan& k, const Machine& machine) { Blocks(g, k, machine, true).run(); }
 
 }  // namespace tang

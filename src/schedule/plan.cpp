@@ -8,6 +8,7 @@
 #include "schedule/blocks.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
+#include "schedule/segment.h"
 
 namespace tang {
 
@@ -155,6 +156,85 @@ class Planner {
     return required || ratio <= static_cast<double>(options.largest_ratio);
   }
 
+  // ---- rows: definitions computed for a row of the kernel that reads them, in that kernel --------
+
+  static bool plain(const Graph& g, const Node& n) {
+    if (n.scan || n.gradient) return false;
+    for (const Fold& f : n.folds)
+      for (Kind k : g[f.monoid].kinds)
+        if (k != g[f.monoid].kinds[0]) return false;
+    for (const Guard& guard : n.guards)
+      for (DimId d : n.reduce)
+        if (segment_of(g, guard, d)) return false;
+    return true;
+  }
+
+  // The reader's points that a definition's points become, in all its reads alike.
+  std::optional<std::vector<DimId>> row_points(const Node& n, const Node& reader) const {
+    std::optional<std::vector<DimId>> result;
+    for (LeafId l : leaves_of(g, reader)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || !is_target(n, leaf.tensor)) continue;
+      std::vector<DimId> at;
+      for (const Form& f : leaf.forms) {
+        const auto d = f.as_pick();
+        if (!d || !contains(reader.points, *d) || contains(at, *d)) return std::nullopt;
+        at.push_back(*d);
+      }
+      if (leaf.guarded || at.size() != n.points.size() || (result && *result != at))
+        return std::nullopt;
+      for (size_t a = 0; a < at.size(); ++a)
+        if (!(g.extent(at[a]) == g.extent(n.points[a]))) return std::nullopt;
+      result = at;
+    }
+    return result;
+  }
+
+  static bool is_target(const Node& n, TensorId t) {
+    return std::any_of(n.targets.begin(), n.targets.end(),
+                       [t](const Target& x) { return x.tensor == t; });
+  }
+
+  bool untiled(const Node& n, const std::vector<DimId>& rows) const {
+    const NestPlan p = plan_nest(g, shape_of(g, n), *machine_);
+    return std::none_of(p.tile.begin(), p.tile.end(),
+                        [&](const TileDim& t) { return contains(rows, t.dim); });
+  }
+
+  bool row_inlinable(NodeId id, const std::vector<NodeId>& readers) const {
+    const Node& n = g[id];
+    if (!options.vectorise || readers.size() != 1 || n.folds.empty() || n.points.empty())
+      return false;
+    const Node& reader = g[readers[0]];
+    if (!plain(g, n) || !plain(g, reader) || !reader.folds.empty()) return false;
+    for (const Target& t : n.targets)
+      if (g.is_output(t.tensor) || t.points != n.points) return false;
+    for (const Target& t : reader.targets)
+      for (const Output& o : g.outputs)
+        if (o.tensor == t.tensor && o.into != TensorId::none) return false;
+    for (TensorId read : tensors_read(g, n))
+      if (g[read].node != NodeId::none && inlined_.contains(g[read].node)) return false;
+    const auto at = row_points(n, reader);
+    return at && at->size() < reader.points.size() && untiled(reader, *at) && untiled(n, n.points);
+  }
+
+  // The kernel's outermost loops run along the rows; its plan has no other blocks.
+  void add_rows(NodeId row, KernelPlan& k) const {
+    const std::vector<DimId> at = *row_points(g[row], g[k.node]);
+    if (k.blocks.empty())
+      for (DimId d : at) k.blocks.push_back({d, 1});
+    KernelPlan rows;
+    rows.node = row;
+    rows.name = name_of(g, g[row]);
+    rows.contract = options.contract;
+    plan_row(scratch_, rows, *machine_);
+    k.rows.push_back(std::move(rows));
+    StagePlan stage;
+    stage.tensor = g[row].targets[0].tensor;
+    stage.level = k.blocks.size();
+    k.stages.push_back(std::move(stage));
+  }
+
   void choose_inlined() {
     const auto readers = g.readers();
     const std::set<NodeId> needed(order_.begin(), order_.end());
@@ -163,7 +243,21 @@ class Planner {
       for (const Target& t : g[id].targets)
         for (NodeId r : readers[index(t.tensor)])
           if (needed.contains(r)) users.push_back(r);
-      if (inlinable(id, users)) inlined_.insert(id);
+      if (inlinable(id, users)) {
+        inlined_.insert(id);
+        continue;
+      }
+      std::sort(users.begin(), users.end());
+      users.erase(std::unique(users.begin(), users.end()), users.end());
+      if (!row_inlinable(id, users)) continue;
+      // Rows of one reader run along the same points.
+      const auto at = row_points(g[id], g[users[0]]);
+      const bool fits = std::all_of(rows_of_.begin(), rows_of_.end(), [&](const auto& other) {
+        return other.second != users[0] || row_points(g[other.first], g[users[0]]) == at;
+      });
+      if (!fits) continue;
+      inlined_.insert(id);
+      rows_of_.emplace_back(id, users[0]);
     }
   }
 
@@ -181,7 +275,9 @@ class Planner {
     k.contract = options.contract;
     for (TensorId t : tensors_read(g, n)) {
       const NodeId operand = g[t].node;
-      if (operand != NodeId::none && inlined_.contains(operand))
+      const bool seen = std::any_of(k.inlined.begin(), k.inlined.end(),
+                                    [&](const InlinePlan& i) { return i.node == operand; });
+      if (operand != NodeId::none && inlined_.contains(operand) && !seen)
         k.inlined.push_back({operand, options.vectorise ? nested_lanes(g[operand]) : 0});
     }
     const std::vector<Component> all = components(g, n);
@@ -201,6 +297,8 @@ class Planner {
     k.nest = {n.points, n.reduce, {}};
     k.machine = machine_->name;
     if (options.vectorise) plan_blocks(scratch_, k, *machine_);
+    for (const auto& [row, reader] : rows_of_)
+      if (reader == id) add_rows(row, k);
     return k;
   }
 
@@ -343,6 +441,7 @@ class Planner {
   const Graph& g;
   const PlanOptions& options;
   const Machine* machine_ = nullptr;
+  std::vector<std::pair<NodeId, NodeId>> rows_of_;  // a definition, and who computes its rows
   mutable Graph scratch_;  // what recognition adds goes here
   std::vector<NodeId> order_;
   std::set<NodeId> inlined_;

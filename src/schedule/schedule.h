@@ -62,6 +62,9 @@ struct KernelPlan {
   bool pivot = false;             // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
   NestPlan nest;                  // the innermost loops
   std::string machine;
+  // Inlined definitions that are computed a row at a time: their own plans, whose points are those
+  // of the node that `blocks` begin with.
+  std::vector<KernelPlan> rows;
 };
 
 struct OutputPlan {

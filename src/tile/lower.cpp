@@ -18,14 +18,15 @@ Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& mac
 }
 
 Result<LoweredKernel> KernelLowering::run() {
-  for (const InlinePlan& i : plan_.inlined) inlined_.push_back(g[i.node]);
+  for (const InlinePlan& i : plan_->inlined) inlined_.push_back(g[i.node]);
   failure_ = unsupported();
   if (failure_.empty()) {
-    env_.contract = plan_.contract;
+    env_.contract = plan_->contract;
     env_.real = wide() ? Format::f64 : Format::f32;
     const auto inside = [&](TensorId t) {
       return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
-        return n.targets[0].tensor == t;
+        return std::any_of(n.targets.begin(), n.targets.end(),
+                           [t](const Target& x) { return x.tensor == t; });
       });
     };
     for (TensorId t : tensors_read(g, node_))
@@ -33,20 +34,33 @@ Result<LoweredKernel> KernelLowering::run() {
     for (const Comprehension& n : inlined_)
       for (TensorId t : tensors_read(g, n)) argument(t, Memory::Role::input);
     for (const Target& t : node_.targets) argument(t.tensor, Memory::Role::output);
-    folds_ = folds_of(g, node_);
-    for (const Target& t : node_.targets) values_.push_back(finished(g, node_, t.value));
-    if (plan_.pivot) pivot_ = pivot_form(g, node_.folds[0].monoid);
+    begin_node(whole_);
     block(0);
   }
   if (!failure_.empty())
-    return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_.name, failure_));
+    return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_->name, failure_));
   return LoweredKernel{b.finish(), std::move(arguments_)};
+}
+
+// The node at hand, outside of its loops.
+void KernelLowering::begin_node(const KernelPlan& plan) {
+  plan_ = &plan;
+  states_.clear();
+  pivot_.reset();
+  if (plan.pivot) pivot_ = pivot_form(g, node_.folds[0].monoid);
+  read_node();
+}
+
+void KernelLowering::read_node() {
+  folds_ = folds_of(g, node_);
+  values_.clear();
+  for (const Target& t : node_.targets) values_.push_back(finished(g, node_, t.value));
 }
 
 std::string KernelLowering::unsupported() const {
   if (node_.scan) return "a scan";
-  for (const InlinePlan& i : plan_.inlined)
-    if (std::none_of(plan_.stages.begin(), plan_.stages.end(), [&](const StagePlan& s) {
+  for (const InlinePlan& i : plan_->inlined)
+    if (std::none_of(plan_->stages.begin(), plan_->stages.end(), [&](const StagePlan& s) {
           return s.tensor == g[i.node].targets[0].tensor;
         }))
       return "a definition computed inside another";
@@ -109,25 +123,25 @@ void KernelLowering::argument(TensorId id, Memory::Role role) {
 
 size_t KernelLowering::first_reduce() const {
   size_t k = 0;
-  while (k < plan_.blocks.size() && !contains(node_.reduce, plan_.blocks[k].dim)) ++k;
+  while (k < plan_->blocks.size() && !contains(node_.reduce, plan_->blocks[k].dim)) ++k;
   return k;
 }
 
 void KernelLowering::block(size_t level) {
-  for (const StagePlan& s : plan_.stages)
+  for (const StagePlan& s : plan_->stages)
     if (s.level == level) stage(s);
-  const bool states = level == first_reduce() && level < plan_.blocks.size();
+  const bool states = level == first_reduce() && level < plan_->blocks.size();
   if (states) begin_states();
-  if (level == plan_.blocks.size()) {
+  if (level == plan_->blocks.size()) {
     if (pivot_)
       pivot_block();
     else
       run_nest(main_nest());
     return;
   }
-  open_block(plan_.blocks[level]);
+  open_block(plan_->blocks[level]);
   block(level + 1);
-  close_block(plan_.blocks[level]);
+  close_block(plan_->blocks[level]);
   if (states) end_states();
 }
 
@@ -197,23 +211,26 @@ Span KernelLowering::span_of(DimId d) const {
 
 // ---- nests -------------------------------------------------------------------------------------
 
-std::vector<Store> KernelLowering::target_stores(const std::vector<ExprId>& values) const {
+std::vector<Store> KernelLowering::target_stores(const std::vector<ExprId>& values) {
   std::vector<Store> stores;
   for (size_t k = 0; k < node_.targets.size(); ++k) {
     Store s;
     s.tensor = node_.targets[k].tensor;
     for (DimId d : node_.targets[k].points) s.at.push_back(Form::coordinate(d));
     s.value = values[k];
+    const Tensor& t = g[s.tensor];
+    if (strides_.contains(s.tensor) && t.format && t.kind == Kind::real)
+      s.value = g.pool.cast(*t.format, s.value);  // a window does not round
     stores.push_back(std::move(s));
   }
   return stores;
 }
 
-Nest KernelLowering::main_nest() const {
+Nest KernelLowering::main_nest() {
   Nest n;
-  n.points = plan_.nest.points;
-  n.reduce = plan_.nest.reduce;
-  n.tile = plan_.nest.tile;
+  n.points = plan_->nest.points;
+  n.reduce = plan_->nest.reduce;
+  n.tile = plan_->nest.tile;
   n.guards = node_.guards;
   n.parts = folds_.parts;
   n.monoids = folds_.monoids;
@@ -221,9 +238,8 @@ Nest KernelLowering::main_nest() const {
     n.stores = target_stores(values_);
     return n;
   }
-  auto* self = const_cast<KernelLowering*>(this);
   for (uint32_t k = 0; k < n.parts.size(); ++k) {
-    n.parts[k].initial = self->read(states_[k]);
+    n.parts[k].initial = read(states_[k]);
     n.stores.push_back(
         store(states_[k], state_leaf(g, tang::Leaf::What::left, k, n.parts[k].kind)));
   }
@@ -307,7 +323,7 @@ KernelLowering::State KernelLowering::new_state(const std::string& name,
 void KernelLowering::begin_states() {
   if (pivot_ || !in_output()) {
     for (const Part& p : folds_.parts)
-      states_.push_back(new_state(fmt::format("{}_state", plan_.name), p.varies));
+      states_.push_back(new_state(fmt::format("{}_state", plan_->name), p.varies));
   } else {
     states_ = {{node_.targets[0].tensor, node_.points}};
   }

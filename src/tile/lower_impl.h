@@ -11,7 +11,12 @@ namespace tang::tile {
 class KernelLowering {
  public:
   KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine)
-      : g(graph), plan_(plan), machine_(machine), node_(graph[plan.node]), b(plan.name, plan.machine) {}
+      : g(graph),
+        whole_(plan),
+        plan_(&plan),
+        machine_(machine),
+        node_(graph[plan.node]),
+        b(plan.name, plan.machine) {}
   Result<LoweredKernel> run();
 
  private:
@@ -22,13 +27,15 @@ class KernelLowering {
   bool wide() const;
   std::vector<std::string> axis_names(TensorId id) const;
   void argument(TensorId id, Memory::Role role);
+  void begin_node(const KernelPlan& plan);
+  void read_node();
   void block(size_t level);
   void open_block(const BlockLoop& loop);
   void close_block(const BlockLoop& loop);
   Form easiest(const Form& rest) const;
   size_t first_reduce() const;
-  Nest main_nest() const;
-  std::vector<Store> target_stores(const std::vector<ExprId>& values) const;
+  Nest main_nest();
+  std::vector<Store> target_stores(const std::vector<ExprId>& values);
   void run_nest(Nest nest);
   NestShape shape(const Nest& nest) const;
 
@@ -54,6 +61,7 @@ class KernelLowering {
   Span span_of(DimId d) const;
   void copy_stage(const StagePlan& s);
   void compute_stage(const StagePlan& s);
+  void compute_rows(const KernelPlan& rows);
 
   // The pivot form (lower_pivot.cpp).
   void pivot_block();
@@ -61,7 +69,8 @@ class KernelLowering {
   ExprId act(ExprId own, ExprId common);
 
   Graph& g;
-  const KernelPlan& plan_;
+  const KernelPlan& whole_;
+  const KernelPlan* plan_;  // of the node at hand
   const Machine& machine_;
   Comprehension node_;
   std::vector<Comprehension> inlined_;  // definitions computed in windows

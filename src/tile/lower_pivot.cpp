@@ -50,7 +50,7 @@ void KernelLowering::pivot_block() {
     score = g.make(tang::Op::select, holds, score, folds_.parts[p].identity);
 
   // The pivots of the block, on top of those before.
-  const State next = new_state(plan_.name + "_pivot", rows);
+  const State next = new_state(plan_->name + "_pivot", rows);
   Nest reduce;
   reduce.points = rows;
   reduce.reduce = node_.reduce;
@@ -76,19 +76,21 @@ void KernelLowering::pivot_block() {
 
   // The weights, and the sums along nothing but the rows.
   const ExprId common = read(next), scaled = act(read(states_[p]), common);
-  std::vector<DimId> terms = rows;
-  terms.insert(terms.end(), node_.reduce.begin(), node_.reduce.end());
-  const State weights = new_state(plan_.name + "_weight", terms);
+  State weights;
+  std::vector<uint32_t> others;
+  for (uint32_t k : pivot_->linear)
+    if (states_[k].dims != rows) others.push_back(k);
+  if (!others.empty()) {
+    std::vector<DimId> terms = rows;
+    terms.insert(terms.end(), node_.reduce.begin(), node_.reduce.end());
+    weights = new_state(plan_->name + "_weight", terms);
+  }
   Nest map;
   map.points = rows;
   map.reduce = node_.reduce;
-  map.term_stores = {store(weights, act(score, common))};
-  std::vector<uint32_t> others;
+  if (!others.empty()) map.term_stores = {store(weights, act(score, common))};
   for (uint32_t k : pivot_->linear) {
-    if (states_[k].dims != rows) {
-      others.push_back(k);
-      continue;
-    }
+    if (states_[k].dims != rows) continue;
     const ExprId value = lifted(k), weight = act(score, common);
     const ExprId term = g.pool.is_number(value, 1) ? weight : g.make(tang::Op::mul, weight, value);
     sums(map, k, term, g.make(tang::Op::mul, read(states_[k]), scaled));

@@ -108,6 +108,8 @@ Span KernelLowering::range_of(const std::vector<Form>& forms) const {
 }
 
 void KernelLowering::stage(const StagePlan& s) {
+  for (const KernelPlan& rows : plan_->rows)
+    if (g[s.tensor].node == rows.node) return compute_rows(rows);
   const bool computed =
       std::any_of(inlined_.begin(), inlined_.end(),
                   [&](const Comprehension& n) { return n.targets[0].tensor == s.tensor; });
@@ -169,8 +171,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   };
   map_exprs(node_, staged);
   for (Comprehension& n2 : inlined_) map_exprs(n2, staged);
-  folds_ = folds_of(g, node_);
-  for (size_t k = 0; k < values_.size(); ++k) values_[k] = finished(g, node_, node_.targets[k].value);
+  read_node();
 }
 
 // A definition at the coordinates that the block reads of it.
@@ -225,6 +226,31 @@ void KernelLowering::compute_stage(const StagePlan& s) {
     store.value = g.pool.cast(*format, store.value);
   nest.stores = {store};
   run_nest(std::move(nest));
+}
+
+// All targets of a definition at the rows of the block, in windows: a kernel within the kernel.
+void KernelLowering::compute_rows(const KernelPlan& rows) {
+  const Comprehension outer = node_;
+  const KernelPlan* outer_plan = plan_;
+  const Comprehension n = g[rows.node];
+  const std::map<DimId, Span> spans = env_.spans;
+  for (size_t a = 0; a < n.points.size(); ++a)
+    env_.spans[n.points[a]] = spans.at(outer_plan->blocks[a].dim);
+  for (const Target& t : n.targets) {
+    std::vector<Span> at;
+    StagePlan plain;
+    for (size_t a = 0; a < t.points.size(); ++a) {
+      at.push_back(span_of(t.points[a]));
+      plain.axes.push_back(a);
+    }
+    window(t.tensor, at, plain);
+  }
+  node_ = n;
+  begin_node(rows);
+  block(0);
+  node_ = outer;
+  begin_node(*outer_plan);
+  env_.spans = spans;
 }
 
 }  // namespace tang::tile
