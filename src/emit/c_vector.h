@@ -40,10 +40,11 @@ struct Row;
 int vector_bytes(loop::Shape shape);
 bool is_pair(loop::Shape shape);
 
-// A function: its body, and another one for AVX2 if there is a row.
+// A function: its body, and a better one that is taken where `when` is defined.
 struct CVectorFunction {
   std::string result;
-  std::vector<std::string> parameters, body, avx2;
+  std::vector<std::string> parameters, body, better;
+  std::string_view when = "TANG_AVX2";
 };
 
 class CVector {
@@ -68,7 +69,7 @@ class CVector {
   // A vector's elements in memory: those of a buffer, or of an array if there is no format.
   struct Memory {
     std::optional<Format> format;
-    loop::Shape shape;  // of the value
+    loop::Shape shape;   // of the value
     bool by = false;     // there is a stride
     bool first = false;  // there is a count
   };
@@ -89,6 +90,7 @@ class CVector {
   void include(std::string_view file);
   std::string lanes(loop::Shape result, const std::vector<std::string>& scalars);
   std::string moved(loop::Shape result, std::vector<std::string> scalars);
+  void shuffle(CVectorFunction& f, loop::Shape result, std::string_view operands, int start);
   std::vector<std::string> row_body(const Row& row, loop::Shape result,
                                     std::map<std::string, std::string, std::less<>> holes,
                                     std::string_view before = "");

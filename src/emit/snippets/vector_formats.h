@@ -2,10 +2,16 @@
 typedef uint32_t tang_bits_u32x8 __attribute__((vector_size(32)));
 typedef uint16_t tang_u16x8 __attribute__((vector_size(16)));
 
-static inline tang_f32x8 tang_load_bf16_f32x8(const uint16_t *p, int64_t at) {
+static inline tang_f32x8 tang_load_bf16_f32x8(const uint16_t* p, int64_t at) {
+  tang_bits_u32x8 u;
+#if defined(TANG_AVX2)
+  u = (tang_bits_u32x8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)(p + at)));
+#else
   tang_u16x8 h;
   memcpy(&h, p + at, sizeof h);
-  return (tang_f32x8)(__builtin_convertvector(h, tang_bits_u32x8) << 16);
+  u = __builtin_convertvector(h, tang_bits_u32x8);
+#endif
+  return (tang_f32x8)(u << 16);
 }
 static inline tang_bits_u32x8 tang_near_bf16_f32x8(tang_f32x8 x) {
   const tang_bits_u32x8 u = (tang_bits_u32x8)x, near = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -15,13 +21,13 @@ static inline tang_bits_u32x8 tang_near_bf16_f32x8(tang_f32x8 x) {
 static inline tang_f32x8 tang_round_bf16_f32x8(tang_f32x8 x) {
   return (tang_f32x8)(tang_near_bf16_f32x8(x) << 16);
 }
-static inline void tang_store_bf16_f32x8(uint16_t *p, int64_t at, tang_f32x8 x) {
+static inline void tang_store_bf16_f32x8(uint16_t* p, int64_t at, tang_f32x8 x) {
   const tang_u16x8 h = __builtin_convertvector(tang_near_bf16_f32x8(x), tang_u16x8);
   memcpy(p + at, &h, sizeof h);
 }
-static inline tang_f32x8 tang_load_f16_f32x8(const uint16_t *p, int64_t at) {
+static inline tang_f32x8 tang_load_f16_f32x8(const uint16_t* p, int64_t at) {
 #if defined(TANG_AVX2) && defined(__F16C__)
-  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + at)));
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(p + at)));
 #else
   tang_f32x8 d;
   for (int e = 0; e < 8; ++e) d[e] = tang_load_f16(p[at + e]);

@@ -1,14 +1,13 @@
-// Logarithms of eight floats: log within 1 ulp, log1p within 2, softplus within 3. x = m 2^e with
+// Logarithms of eight floats: log within 1 ulp, log1p within 2, softplus within 3.5. x = m 2^e with
 // m in [sqrt(1/2), sqrt(2)), f = m - 1 is exact, and log(1 + f) = f - f^2 / 2 + f^3 P(f) with P
-// minimax in the relative error of the whole (6e-9). ln 2 is split so that e times its first part is
-// exact (Cody and Waite, 1980).
+// minimax in the relative error of the whole (6e-9). ln 2 is split so that e times its first part
+// is exact (Cody and Waite, 1980).
 static inline tang_f32x8 tang_log_f32x8(tang_f32x8 x) {
   const tang_f32x8 zero = tang_spread_f32x8(0.0f), infinity = tang_spread_f32x8(INFINITY);
   const tang_i32x8 tiny = (tang_i32x8)(x < tang_spread_f32x8(0x1p-126f));
   const tang_f32x8 y = tang_choose_f32x8(tiny, x * tang_spread_f32x8(0x1p23f), x);
   const tang_u32x8 u = (tang_u32x8)y - 0x3f3504f3u;
-  const tang_f32x8 f =
-      (tang_f32x8)((u & 0x007fffffu) + 0x3f3504f3u) - tang_spread_f32x8(1.0f);
+  const tang_f32x8 f = (tang_f32x8)((u & 0x007fffffu) + 0x3f3504f3u) - tang_spread_f32x8(1.0f);
   const tang_f32x8 e = __builtin_convertvector(((tang_i32x8)u >> 23) - (tiny & 23), tang_f32x8);
   tang_f32x8 p = tang_spread_f32x8(-0x1.38b16cp-4f);
   p = tang_fma_f32x8(p, f, tang_spread_f32x8(0x1.055a98p-3f));

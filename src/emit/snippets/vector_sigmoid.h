@@ -1,4 +1,5 @@
-// Sigmoids of eight floats, two-sided as in real.h: sigmoid and silu within 3 ulp. gelu_tanh is as
+// Sigmoids of eight floats, two-sided as in real.h: sigmoid and silu within 3.2 ulp, 3.6 and 4.5
+// where there is no fused multiply-add. gelu_tanh is as
 // good as the rounding of its argument lets it be.
 static inline tang_f32x8 tang_minus_abs_f32x8(tang_f32x8 x) {
   return (tang_f32x8)((tang_u32x8)x | 0x80000000u);

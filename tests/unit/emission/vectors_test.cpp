@@ -4,16 +4,16 @@
 #include <limits>
 #include <random>
 
-#include "harness.h"
 #include "emit/c_source.h"
+#include "harness.h"
 #include "loop/machine.h"
 #include "loop/text.h"
 
 namespace tang {
 namespace {
 
-using loop::Builder;
 using loop::BufferId;
+using loop::Builder;
 using loop::Op;
 using loop::OpRule;
 using loop::Role;
@@ -21,7 +21,7 @@ using loop::Type;
 using loop::Value;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr int64_t count = 512;  // elements of an input
+constexpr int64_t count = 352;  // elements of an input
 
 Format format_of(Type type) {
   constexpr Format formats[] = {Format::f64, Format::f32, Format::i64, Format::i32,
@@ -195,7 +195,9 @@ void check_operations(Type type, int lanes) {
 class EmitVectors : public testing::TestWithParam<Type> {};
 
 TEST_P(EmitVectors, Operations) {
-  for (const int lanes : {2, 16}) check_operations(GetParam(), lanes);
+  // Sixteen lanes go by way of eight and, in eight bytes each, of four.
+  check_operations(GetParam(), 16);
+  if (is_real(GetParam())) check_operations(GetParam(), 2);
   if (GetParam() == Type::f32) check_operations(Type::f32, 4);
 }
 
@@ -205,6 +207,7 @@ TEST_P(EmitVectors, Conversions) {
   Builder b;
   const BufferId x = b.buffer("x", format_of(type), count, Role::input);
   for (const int lanes : {2, 16}) {
+    if (lanes == 2 && type != Type::f32) continue;
     const auto kernel = [&](const std::string& name, Format format, auto convert) {
       const BufferId z = b.buffer(name, format, count, Role::output);
       b.begin_kernel(name);
@@ -232,19 +235,19 @@ INSTANTIATE_TEST_SUITE_P(Types, EmitVectors,
 // Loads and stores of every format, with strides and counts.
 TEST(EmitVectorMemory, EveryFormat) {
   Builder b;
-  constexpr Format formats[] = {Format::f64,    Format::f32,    Format::tf32, Format::f16,
-                                Format::bf16,   Format::f8e4m3, Format::f8e5m2, Format::i64,
-                                Format::i32,    Format::i8,     Format::u8,   Format::i4,
-                                Format::u4,     Format::boolean};
+  constexpr Format formats[] = {Format::f64,  Format::f32,    Format::tf32,   Format::f16,
+                                Format::bf16, Format::f8e4m3, Format::f8e5m2, Format::i64,
+                                Format::i32,  Format::i8,     Format::u8,     Format::i4,
+                                Format::u4,   Format::boolean};
   for (const Format format : formats) {
     const BufferId x = b.buffer(name(format), format, count, Role::input);
     const BufferId y = b.buffer(std::string(name(format)) + "_out", format, count, Role::output);
     b.begin_kernel(name(format));
-    b.for_("z", b.integer(0), b.integer(count), [&](Value i) {
-      b.store(y, i, b.load(x, b.integer(0)));
-    });
+    b.for_("z", b.integer(0), b.integer(count),
+           [&](Value i) { b.store(y, i, b.load(x, b.integer(0))); });
     int64_t at = 0;
     for (const int lanes : {4, 16}) {
+      if (lanes == 4 && info(format).bits != 32 && format != Format::bf16) continue;
       const Value v = b.let("v", b.load(x, b.integer(at + 3), {.lanes = lanes}));
       b.store(y, b.integer(at), v);
       for (int64_t n : {-1, lanes / 2, lanes + 1}) {
@@ -255,14 +258,15 @@ TEST(EmitVectorMemory, EveryFormat) {
       }
       const Value w = b.load(x, b.integer(at + 60), {.lanes = lanes, .stride = b.integer(-3)});
       b.store(y, b.integer(at + 52), w, {.stride = b.integer(2)});
-      b.store(y, b.integer(at + 120),
-              b.load(x, b.integer(at), {.lanes = lanes, .stride = b.integer(5),
-                                        .first = b.let("n", b.integer(lanes - 1))}),
-              {.stride = b.integer(3), .first = b.let("n", b.integer(lanes / 2))});
+      b.store(
+          y, b.integer(at + 120),
+          b.load(
+              x, b.integer(at),
+              {.lanes = lanes, .stride = b.integer(5), .first = b.let("n", b.integer(lanes - 1))}),
+          {.stride = b.integer(3), .first = b.let("n", b.integer(lanes / 2))});
       b.store(y, b.integer(at + 200),
               b.gather(x, b.mul(b.ramp(b.integer(3), lanes), b.integer(7))));
-      b.store(y, b.integer(at + 220),
-              b.gather(x, b.cast(Type::i32, b.ramp(b.integer(at), lanes))));
+      b.store(y, b.integer(at + 220), b.gather(x, b.cast(Type::i32, b.ramp(b.integer(at), lanes))));
       at += 10;
     }
     b.end_kernel();
@@ -276,7 +280,7 @@ TEST(EmitVectorMemory, ArraysAndParts) {
   Builder b;
   for (const Type type : {Type::f64, Type::f32, Type::i64, Type::i32, Type::boolean}) {
     const BufferId x = b.buffer("x", format_of(type), count, Role::input);
-    const BufferId y = b.buffer("y", format_of(type), count, Role::output);
+    const BufferId y = b.buffer("y", format_of(type), 512, Role::output);
     b.begin_kernel("parts");
     const loop::Array a = b.array("a", type, 64);
     for (int k = 0; k < 4; ++k)
@@ -297,13 +301,12 @@ TEST(EmitVectorMemory, ArraysAndParts) {
       put(b.spread(b.lane(v, 1), lanes));
       if (is_integer(type)) put(b.ramp(b.lane(v, 1), lanes));
     }
-    b.for_("i", b.integer(at), b.integer(count),
+    b.for_("i", b.integer(at), b.integer(512),
            [&](Value i) { b.store(y, i, b.load(x, b.integer(0))); });
     b.end_kernel();
   }
   const auto program = b.finish();
   ASSERT_TRUE(program) << program.error().message;
-  // What lies between the results is not written.
   expect_same(*program);
 }
 
