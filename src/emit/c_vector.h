@@ -19,8 +19,9 @@
 // Texts. The tables of src/target say what an instruction computes and how it is written; a row
 // with the operation, type and number of lanes gives the function's body, a row of AVX2 where the
 // compiler has it and a row that needs nothing elsewhere. Mathematics that has no instruction is in
-// src/emit/snippets (vector_*.h) for eight lanes of f32, and fewer lanes are widened to eight. What
-// is neither is done lane by lane with the scalar helpers.
+// src/emit/snippets (vector_*.h) for eight lanes of f32, and fewer lanes are widened to eight.
+// Comparisons, choices and moves of lanes are the extension's own. The rest is done lane by lane
+// with the scalar helpers.
 #pragma once
 
 #include <map>
