@@ -64,7 +64,7 @@ void CVector::define(const CVectorFunction& f, const std::string& name) {
     return text;
   };
   std::string text =
-      fmt::format("static inline {} {}({}) {{\n", f.result, name, fmt::join(f.parameters, ", "));
+      fmt::format("TANG_INLINE {} {}({}) {{\n", f.result, name, fmt::join(f.parameters, ", "));
   if (f.better.empty())
     text += lines(f.body);
   else

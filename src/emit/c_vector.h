@@ -1,8 +1,8 @@
-// The vectors of loop programs in C: one small inline function for each operation and shape that a
+// The vectors of loop programs in C: one inline function for each operation and shape that a
 // program uses, written once before its kernels.
 //
 //     typedef float tang_f32x8 __attribute__((vector_size(32)));
-//     static inline tang_f32x8 tang_add_f32x8(tang_f32x8 a, tang_f32x8 b) {
+//     TANG_INLINE tang_f32x8 tang_add_f32x8(tang_f32x8 a, tang_f32x8 b) {
 //       tang_f32x8 d;
 //     #if defined(TANG_AVX2)
 //       d = _mm256_add_ps(a, b);

@@ -5,7 +5,9 @@
 #define __MM_MALLOC_H 1
 #include <immintrin.h>
 #endif
-// Vectors wider than the machine's are passed in memory, between functions of this file alone.
+// Always: a call would pass vectors that are wider than the machine's through memory, and a large
+// kernel would reach the compiler's limits of growth.
+#define TANG_INLINE static inline __attribute__((always_inline))
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif

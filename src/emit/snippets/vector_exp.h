@@ -9,7 +9,7 @@ typedef struct {
 } tang_exp_parts_f32x8;
 
 // c ? a : b, by lanes.
-static inline tang_f32x8 tang_choose_f32x8(tang_i32x8 c, tang_f32x8 a, tang_f32x8 b) {
+TANG_INLINE tang_f32x8 tang_choose_f32x8(tang_i32x8 c, tang_f32x8 a, tang_f32x8 b) {
 #if defined(TANG_AVX2)
   return _mm256_blendv_ps(b, a, (tang_f32x8)c);
 #else
@@ -17,7 +17,7 @@ static inline tang_f32x8 tang_choose_f32x8(tang_i32x8 c, tang_f32x8 a, tang_f32x
 #endif
 }
 // A NaN passes: the instructions give their second operand then.
-static inline tang_f32x8 tang_clamp_f32x8(tang_f32x8 x, tang_f32x8 low, tang_f32x8 high) {
+TANG_INLINE tang_f32x8 tang_clamp_f32x8(tang_f32x8 x, tang_f32x8 low, tang_f32x8 high) {
 #if defined(TANG_AVX2)
   return _mm256_min_ps(high, _mm256_max_ps(low, x));
 #else
@@ -25,7 +25,7 @@ static inline tang_f32x8 tang_clamp_f32x8(tang_f32x8 x, tang_f32x8 low, tang_f32
   return tang_choose_f32x8((tang_i32x8)(x > high), high, x);
 #endif
 }
-static inline tang_exp_parts_f32x8 tang_exp_split_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_exp_parts_f32x8 tang_exp_split_f32x8(tang_f32x8 x) {
   const tang_f32x8 shift = tang_spread_f32x8(0x1.8p23f + 127.0f);
   const tang_f32x8 y = tang_clamp_f32x8(x, tang_spread_f32x8(-110.0f), tang_spread_f32x8(89.0f));
   const tang_f32x8 shifted = tang_fma_f32x8(y, tang_spread_f32x8(0x1.715476p-1f), shift);
@@ -44,7 +44,7 @@ static inline tang_exp_parts_f32x8 tang_exp_split_f32x8(tang_f32x8 x) {
   parts.a = (tang_f32x8)((tang_u32x8)shifted << 23);
   return parts;
 }
-static inline tang_f32x8 tang_exp_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_f32x8 tang_exp_f32x8(tang_f32x8 x) {
   const tang_exp_parts_f32x8 e = tang_exp_split_f32x8(x);
   return e.p * e.a * e.a;
 }

@@ -2,7 +2,7 @@
 // m in [sqrt(1/2), sqrt(2)), f = m - 1 is exact, and log(1 + f) = f - f^2 / 2 + f^3 P(f) with P
 // minimax in the relative error of the whole (6e-9). ln 2 is split so that e times its first part
 // is exact (Cody and Waite, 1980).
-static inline tang_f32x8 tang_log_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_f32x8 tang_log_f32x8(tang_f32x8 x) {
   const tang_f32x8 zero = tang_spread_f32x8(0.0f), infinity = tang_spread_f32x8(INFINITY);
   const tang_i32x8 tiny = (tang_i32x8)(x < tang_spread_f32x8(0x1p-126f));
   const tang_f32x8 y = tang_choose_f32x8(tiny, x * tang_spread_f32x8(0x1p23f), x);
@@ -27,7 +27,7 @@ static inline tang_f32x8 tang_log_f32x8(tang_f32x8 x) {
   return tang_choose_f32x8((tang_i32x8)(x < zero), tang_spread_f32x8(NAN), p);
 }
 // u = 1 + x is rounded, by c; log(1 + x) is log(u) + c / u.
-static inline tang_f32x8 tang_log1p_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_f32x8 tang_log1p_f32x8(tang_f32x8 x) {
   const tang_f32x8 one = tang_spread_f32x8(1.0f), u = one + x;
   const tang_i32x8 above = (tang_i32x8)(x > one);
   const tang_f32x8 c = tang_choose_f32x8(above, one - (u - x), x - (u - one));
@@ -36,7 +36,7 @@ static inline tang_f32x8 tang_log1p_f32x8(tang_f32x8 x) {
   const tang_f32x8 y = tang_choose_f32x8(finite, l + c / u, l);
   return tang_choose_f32x8((tang_i32x8)(u == one), x, y);
 }
-static inline tang_f32x8 tang_softplus_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_f32x8 tang_softplus_f32x8(tang_f32x8 x) {
   const tang_f32x8 zero = tang_spread_f32x8(0.0f);
   const tang_f32x8 least = (tang_f32x8)((tang_u32x8)x | 0x80000000u);
   return tang_choose_f32x8((tang_i32x8)(x < zero), zero, x) +

@@ -1,6 +1,6 @@
 // tanh of eight floats, within 2 ulp: an odd polynomial below 0.625, minimax in the relative error
 // (5e-9), and 1 - 2 / (exp(2 |x|) + 1) above.
-static inline tang_f32x8 tang_tanh_f32x8(tang_f32x8 x) {
+TANG_INLINE tang_f32x8 tang_tanh_f32x8(tang_f32x8 x) {
   const tang_u32x8 sign = (tang_u32x8)x & 0x80000000u;
   const tang_f32x8 z = (tang_f32x8)((tang_u32x8)x ^ sign), t = z * z;
   tang_f32x8 p = tang_spread_f32x8(-0x1.75e7c4p-8f);
