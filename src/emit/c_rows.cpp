@@ -104,11 +104,11 @@ RowHoles row_operands(const Row& row) {
   return holes;
 }
 
-// ---- functions from rows -------------------------------------------------------------------------
+// ---- functions from rows
+// -------------------------------------------------------------------------
 
 // Statements that compute `d` by a row and return it. Registers of integers are untyped in AVX2.
-std::vector<std::string> CVector::row_body(const Row& row, Shape result,
-                                           RowHoles holes,
+std::vector<std::string> CVector::row_body(const Row& row, Shape result, RowHoles holes,
                                            std::string_view before) {
   const bool untyped = !row.needs.empty() && !is_real(result.type);
   const Operand& d = row.operands[*row.computes.result];
@@ -121,8 +121,8 @@ std::vector<std::string> CVector::row_body(const Row& row, Shape result,
   }
   holes[d.name] = "d";
   const std::string c = type(result);
-  std::vector<std::string> lines = {
-      untyped ? fmt::format("__m{}i d", vector_bytes(result) * 8) : c + " d"};
+  std::vector<std::string> lines = {untyped ? fmt::format("__m{}i d", vector_bytes(result) * 8)
+                                            : c + " d"};
   lines[0] += before.empty() ? ";" : fmt::format(" = {};", before);
   const std::string text = row_text(row, holes);
   for (size_t at = 0; at <= text.size();) {
@@ -155,7 +155,7 @@ void CVector::access_rows(CVectorFunction& f, const Memory& m, bool stores) {
         row->operands[stores ? row->computes.arguments[0] : *row->computes.result].name;
     RowHoles holes = {{memory, "(p + at)"}, {value, "v"}};
     if (m.first) holes[memory + ".mask"] = fmt::format("(__m256i){}(n)", first(m.shape));
-    std::vector<std::string>& body = needs.empty() ? f.body : f.avx2;
+    std::vector<std::string>& body = needs.empty() ? f.body : f.better;
     body = stores ? std::vector{row_text(*row, holes)} : row_body(*row, m.shape, holes);
   }
 }

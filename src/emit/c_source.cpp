@@ -137,7 +137,10 @@ void SourceWriter::kernels() {
   }
   if (!vectors.text().empty()) {
     out_.blank();
+    const bool shares = options_.prefix != "tang";
+    if (shares) out_.line("#if !defined(TANG_HAS_vectors)\n#define TANG_HAS_vectors 1");
     out_.raw(snippet("vector.h"));
+    if (shares) out_.line("#endif");
     out_.blank();
     out_.raw(vectors.text());
   }

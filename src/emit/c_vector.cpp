@@ -17,9 +17,7 @@ namespace {
 Shape halved(Shape s) { return {s.type, static_cast<uint8_t>(s.lanes / 2)}; }
 Shape bools(Shape s) { return {Type::boolean, s.lanes}; }
 
-std::string_view lane_type(Type type) {
-  return type == Type::boolean ? "int32_t" : c_type(type);
-}
+std::string_view lane_type(Type type) { return type == Type::boolean ? "int32_t" : c_type(type); }
 
 // Lane k of the parameter, as a scalar of the language.
 std::string lane_of(std::string_view parameter, Shape shape, int k) {
@@ -46,9 +44,7 @@ std::string scalar_operation(Op op, Type type, const std::vector<std::string>& x
 
 }  // namespace
 
-int vector_bytes(Shape s) {
-  return s.lanes * (s.type == Type::f64 || s.type == Type::i64 ? 8 : 4);
-}
+int vector_bytes(Shape s) { return s.lanes * (s.type == Type::f64 || s.type == Type::i64 ? 8 : 4); }
 
 bool is_pair(Shape s) { return s.lanes > 1 && vector_bytes(s) > 32; }
 
@@ -67,12 +63,13 @@ void CVector::define(const CVectorFunction& f, const std::string& name) {
     for (const std::string& line : body) text += "  " + line + "\n";
     return text;
   };
-  std::string text = fmt::format("static inline {} {}({}) {{\n", f.result, name,
-                                 fmt::join(f.parameters, ", "));
-  if (f.avx2.empty())
+  std::string text =
+      fmt::format("TANG_INLINE {} {}({}) {{\n", f.result, name, fmt::join(f.parameters, ", "));
+  if (f.better.empty())
     text += lines(f.body);
   else
-    text += "#if defined(TANG_AVX2)\n" + lines(f.avx2) + "#else\n" + lines(f.body) + "#endif\n";
+    text +=
+        fmt::format("#if defined({})\n{}#else\n{}#endif\n", f.when, lines(f.better), lines(f.body));
   add(name, text + "}\n");
 }
 
@@ -113,6 +110,7 @@ std::string CVector::half(Op op, Shape from) {
     f.body = {fmt::format("return {};", list[0])};
   else
     f.body = {fmt::format("return {};", moved(to, list))};
+  if (!is_pair(from) && to.lanes > 1) shuffle(f, to, "a, a", start);
   define(f, name);
   return name;
 }
@@ -123,6 +121,15 @@ std::string CVector::moved(Shape result, std::vector<std::string> scalars) {
   for (std::string& s : scalars)
     if (s.ends_with(" != 0)")) s = s.substr(1, s.size() - 7);
   return fmt::format("({}){{{}}}", type(result), fmt::join(scalars, ", "));
+}
+
+// gcc moves constructed vectors through memory.
+void CVector::shuffle(CVectorFunction& f, Shape result, std::string_view operands, int start) {
+  std::vector<int> order;
+  for (int e = 0; e < result.lanes; ++e) order.push_back(start + e);
+  f.when = "TANG_SHUFFLE";
+  f.better = {fmt::format("return ({})__builtin_shufflevector({}, {});", type(result), operands,
+                          fmt::join(order, ", "))};
 }
 
 std::string CVector::join(Shape half) {
@@ -137,6 +144,7 @@ std::string CVector::join(Shape half) {
     f.body = {type(to) + " d;", "d.lo = a;", "d.hi = b;", "return d;"};
   else
     f.body = {fmt::format("return {};", half.lanes == 1 ? lanes(to, list) : moved(to, list))};
+  if (!is_pair(to) && half.lanes > 1) shuffle(f, to, "a, b", 0);
   define(f, name);
   return name;
 }
@@ -147,8 +155,8 @@ std::string CVector::lane(Shape from) {
   CVectorFunction f{type({from.type, 1}), {type(from) + " a", "int k"}, {}, {}};
   if (is_pair(from)) {
     const std::string inner = lane(halved(from));
-    f.body = {fmt::format("return k < {0} ? {1}(a.lo, k) : {1}(a.hi, k - {0});", from.lanes / 2,
-                          inner)};
+    f.body = {
+        fmt::format("return k < {0} ? {1}(a.lo, k) : {1}(a.hi, k - {0});", from.lanes / 2, inner)};
   } else {
     f.body = {from.type == Type::boolean ? "return a[k] != 0;" : "return a[k];"};
   }
@@ -165,7 +173,8 @@ std::string CVector::spread(Shape to) {
     f.body = {type(to) + " d;", fmt::format("d.lo = d.hi = {}(a);", inner), "return d;"};
   } else {
     f.body = {fmt::format("return {};", lanes(to, std::vector<std::string>(to.lanes, "a")))};
-    if (const Row* row = find_spread(to, vector_feature)) f.avx2 = row_body(*row, to, {{"a", "a"}});
+    if (const Row* row = find_spread(to, vector_feature))
+      f.better = row_body(*row, to, {{"a", "a"}});
   }
   define(f, name);
   return name;
@@ -177,10 +186,10 @@ std::string CVector::ramp(Shape to) {
   CVectorFunction f{type(to), {type({to.type, 1}) + " a"}, {}, {}};
   if (is_pair(to)) {
     const std::string inner = ramp(halved(to));
-    f.body = {type(to) + " d;", fmt::format("d.lo = {}(a);", inner),
-              fmt::format("d.hi = {}(tang_add_{}(a, {}));", inner, loop::name(to.type),
-                          to.lanes / 2),
-              "return d;"};
+    f.body = {
+        type(to) + " d;", fmt::format("d.lo = {}(a);", inner),
+        fmt::format("d.hi = {}(tang_add_{}(a, {}));", inner, loop::name(to.type), to.lanes / 2),
+        "return d;"};
   } else {
     std::vector<std::string> numbers;
     for (int e = 0; e < to.lanes; ++e) numbers.push_back(std::to_string(e));
@@ -235,8 +244,8 @@ std::vector<std::string> CVector::by_halves(Op op, std::span<const Shape> args) 
     hi += fmt::format("{}{}({})", comma, half(Op::high, args[k]), "abc"[k]);
   }
   const std::string inner = operation(op, parts);
-  return {fmt::format("return {}({}({}), {}({}));", join(result_of(op, parts)), inner, lo, inner,
-                      hi)};
+  return {
+      fmt::format("return {}({}({}), {}({}));", join(result_of(op, parts)), inner, lo, inner, hi)};
 }
 
 // Of fewer lanes than the snippet's: the operands twice, and the first half of the result.
@@ -256,7 +265,9 @@ void CVector::operation_body(CVectorFunction& f, Op op, std::span<const Shape> a
   const Shape shape = named_by(op, args);
   const char* before = op == Op::fma ? "c" : "";
   if (const Row* row = find_operation(op, shape, vector_feature))
-    f.avx2 = row_body(*row, shape, row_operands(*row), before);
+    f.better = row_body(*row, shape, row_operands(*row), before);
+  else if (op == Op::fma)  // rounds once, as scalars do
+    f.better = {fmt::format("return {};", plain(op, args))};
   if (const Row* row = find_operation(op, shape, ""))
     f.body = row_body(*row, shape, row_operands(*row), before);
   else if (const std::string text = composed(op, shape); !text.empty())
@@ -284,7 +295,8 @@ std::string CVector::composed(Op op, Shape shape) {
                          binary(Op::div));
     case Op::relu: {
       const Type bits = shape.type == Type::f32 ? Type::i32 : Type::i64;
-      return fmt::format("({0})(({1})a & ~({1})(a < ({0}){{0}}))", type(shape), type({bits, shape.lanes}));
+      return fmt::format("({0})(({1})a & ~({1})(a < ({0}){{0}}))", type(shape),
+                         type({bits, shape.lanes}));
     }
     default:
       return {};
@@ -349,7 +361,8 @@ std::string CVector::cast(Shape from, Type to) {
   } else if (narrows) {
     std::vector<std::string> list;
     for (int e = 0; e < from.lanes; ++e)
-      list.push_back(fmt::format("tang_cast_{}_{}(a[{}])", loop::name(from.type), loop::name(to), e));
+      list.push_back(
+          fmt::format("tang_cast_{}_{}(a[{}])", loop::name(from.type), loop::name(to), e));
     f.body = {fmt::format("return {};", lanes(result, list))};
   } else {
     const char* value = from.type == Type::boolean ? "-a" : "a";

@@ -1,8 +1,8 @@
-// The vectors of loop programs in C: one small inline function for each operation and shape that a
+// The vectors of loop programs in C: one inline function for each operation and shape that a
 // program uses, written once before its kernels.
 //
 //     typedef float tang_f32x8 __attribute__((vector_size(32)));
-//     static inline tang_f32x8 tang_add_f32x8(tang_f32x8 a, tang_f32x8 b) {
+//     TANG_INLINE tang_f32x8 tang_add_f32x8(tang_f32x8 a, tang_f32x8 b) {
 //       tang_f32x8 d;
 //     #if defined(TANG_AVX2)
 //       d = _mm256_add_ps(a, b);
@@ -19,8 +19,9 @@
 // Texts. The tables of src/target say what an instruction computes and how it is written; a row
 // with the operation, type and number of lanes gives the function's body, a row of AVX2 where the
 // compiler has it and a row that needs nothing elsewhere. Mathematics that has no instruction is in
-// src/emit/snippets (vector_*.h) for eight lanes of f32, and fewer lanes are widened to eight. What
-// is neither is done lane by lane with the scalar helpers.
+// src/emit/snippets (vector_*.h) for eight lanes of f32, and fewer lanes are widened to eight.
+// Comparisons, choices and moves of lanes are the extension's own. The rest is done lane by lane
+// with the scalar helpers.
 #pragma once
 
 #include <map>
@@ -40,10 +41,11 @@ struct Row;
 int vector_bytes(loop::Shape shape);
 bool is_pair(loop::Shape shape);
 
-// A function: its body, and another one for AVX2 if there is a row.
+// A function: its body, and a better one that is taken where `when` is defined.
 struct CVectorFunction {
   std::string result;
-  std::vector<std::string> parameters, body, avx2;
+  std::vector<std::string> parameters, body, better;
+  std::string_view when = "TANG_AVX2";
 };
 
 class CVector {
@@ -68,7 +70,7 @@ class CVector {
   // A vector's elements in memory: those of a buffer, or of an array if there is no format.
   struct Memory {
     std::optional<Format> format;
-    loop::Shape shape;  // of the value
+    loop::Shape shape;   // of the value
     bool by = false;     // there is a stride
     bool first = false;  // there is a count
   };
@@ -89,6 +91,7 @@ class CVector {
   void include(std::string_view file);
   std::string lanes(loop::Shape result, const std::vector<std::string>& scalars);
   std::string moved(loop::Shape result, std::vector<std::string> scalars);
+  void shuffle(CVectorFunction& f, loop::Shape result, std::string_view operands, int start);
   std::vector<std::string> row_body(const Row& row, loop::Shape result,
                                     std::map<std::string, std::string, std::less<>> holes,
                                     std::string_view before = "");

@@ -123,26 +123,24 @@ std::string CVector::first(Shape shape) {
   CVectorFunction f{type(mask), {"int64_t n"}, {}, {}};
   std::vector<std::string> numbers;
   for (int e = 0; e < mask.lanes; ++e) numbers.push_back(std::to_string(e));
-  f.body = {fmt::format("const {} m = n < 0 ? 0 : n > {} ? {} : ({})n;", c_type(mask.type),
-                        mask.lanes, mask.lanes, c_type(mask.type)),
-            fmt::format("return ({})({} < {}(m));", type(mask), lanes(mask, numbers),
-                        spread(mask))};
+  f.body = {
+      fmt::format("const {} m = n < 0 ? 0 : n > {} ? {} : ({})n;", c_type(mask.type), mask.lanes,
+                  mask.lanes, c_type(mask.type)),
+      fmt::format("return ({})({} < {}(m));", type(mask), lanes(mask, numbers), spread(mask))};
   define(f, name);
   return name;
 }
 
 std::string CVector::gather(Format format, Shape shape, Shape indices) {
-  const std::string name =
-      fmt::format("tang_gather_{}_{}_{}", tang::name(format), loop::text(shape), loop::name(indices.type));
+  const std::string name = fmt::format("tang_gather_{}_{}_{}", tang::name(format),
+                                       loop::text(shape), loop::name(indices.type));
   if (!known_.insert(name).second) return name;
-  CVectorFunction f{type(shape),
-                    {fmt::format("const {} *p", c_storage(format)), type(indices) + " i"},
-                    {},
-                    {}};
+  CVectorFunction f{
+      type(shape), {fmt::format("const {} *p", c_storage(format)), type(indices) + " i"}, {}, {}};
   if (is_pair(shape) || is_pair(indices)) {
     const std::string inner = gather(format, halved(shape), halved(indices));
-    f.body = {fmt::format("return {0}({1}(p, {2}(i)), {1}(p, {3}(i)));", join(halved(shape)),
-                          inner, half(Op::low, indices), half(Op::high, indices))};
+    f.body = {fmt::format("return {0}({1}(p, {2}(i)), {1}(p, {3}(i)));", join(halved(shape)), inner,
+                          half(Op::low, indices), half(Op::high, indices))};
   } else {
     std::vector<std::string> list;
     for (int e = 0; e < shape.lanes; ++e)

@@ -22,7 +22,18 @@ struct File {
 
 const std::vector<File>& files() {
   static const std::vector<File> all = {
-      {"vector_base.h", {}, {}},
+      {"vector_exp.h", {"tang_exp_f32x8"}, {}},
+      {"vector_sigmoid.h",
+       {"tang_sigmoid_f32x8", "tang_silu_f32x8", "tang_gelu_tanh_f32x8"},
+       {"vector_exp.h"}},
+      {"vector_tanh.h", {"tang_tanh_f32x8"}, {"vector_exp.h"}},
+      {"vector_log.h",
+       {"tang_log_f32x8", "tang_log1p_f32x8", "tang_softplus_f32x8"},
+       {"vector_exp.h"}},
+      {"vector_formats.h",
+       {"tang_load_bf16_f32x8", "tang_store_bf16_f32x8", "tang_round_bf16_f32x8",
+        "tang_load_f16_f32x8"},
+       {}},
   };
   return all;
 }
@@ -52,6 +63,7 @@ void CVector::include(std::string_view name) {
   const Shape v{Type::f32, 8};
   const Shape args[] = {v, v, v};
   operation(Op::fma, args);
+  spread(v);
   for (const File& f : files()) {
     if (f.name != name) continue;
     for (const std::string_view used : f.files) include(used);

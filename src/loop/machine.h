@@ -2,8 +2,9 @@
 // with it, where compiled code would go on in memory that is not its own.
 //
 // Every load, store and element of an array is checked, of a vector every lane that is touched: its
-// index lies inside, and an array's element has been set. Operations mean what loop/ops.def says; f32 operations are computed in f64
-// and rounded, so that results differ from a device's by roundings only.
+// index lies inside, and an array's element has been set. Operations mean what loop/ops.def says;
+// f32 operations are computed in f64 and rounded, so that results differ from a device's by
+// roundings only.
 #pragma once
 
 #include <span>

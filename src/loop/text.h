@@ -1,12 +1,16 @@
 // The text of loop programs. parse(print(p)) prints the same again; program.h shows the form.
 //
-//     program  = { "symbol" NAME | "buffer" NAME ":" FORMAT "[" POLY "]" role | "require" POLY |
-//     kernel } role     = "input" | "output" [ "into" NAME ] | "workspace" kernel   = "kernel" NAME
-//     [ "reads" NAMES ] [ "writes" NAMES ] block block    = "{" NEWLINE { statement NEWLINE } "}"
+//     program   = { "symbol" NAME | "buffer" NAME ":" FORMAT "[" POLY "]" role | "require" POLY
+//                 | kernel }
+//     role      = "input" | "output" [ "into" NAME ] | "workspace"
+//     kernel    = "kernel" NAME [ "reads" NAMES ] [ "writes" NAMES ] block
+//     block     = "{" NEWLINE { statement NEWLINE } "}"
 //     statement = "for" NAME "in" expr ".." expr [ "step" INT ] [ "vector" | "unroll" ] block
-//              | "if" expr block | "let" NAME ":" TYPE "=" expr | "var" NAME ":" TYPE "=" expr
-//              | "array" NAME "[" INT "]" ":" TYPE | NAME "=" expr | NAME "[" expr "]" "=" expr
-//              | "store" NAME "[" expr "]" "=" expr | "#" text
+//               | "if" expr block | "let" NAME ":" shape "=" expr | "var" NAME ":" shape "=" expr
+//               | "array" NAME "[" INT "]" ":" TYPE | NAME "=" expr
+//               | NAME "[" address "]" "=" expr | "store" NAME "[" address "]" "=" expr | "#" text
+//     address   = expr [ ":" LANES [ "by" expr ] [ "first" expr ] ]
+//     shape     = TYPE | TYPE "x" LANES, without spaces: f32x8
 //
 // Literals: `3` is i64, `3'i32` is i32, `0.5`, `inf`, `nan` are f32, `0.5'f64` is f64; true, false.
 // `f64(x)` is a cast, `round_f16(x)` a rounding. Comparisons do not chain.

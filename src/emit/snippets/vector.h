@@ -1,11 +1,18 @@
 // Vectors. The header's allocation would bring in names of the C library that are the program's.
-#if defined(__AVX2__) && defined(__FMA__) && !defined(TANG_AVX2)
+#if defined(__AVX2__) && defined(__FMA__)
 #define TANG_AVX2 1
 #define _MM_MALLOC_H_INCLUDED 1
 #define __MM_MALLOC_H 1
 #include <immintrin.h>
 #endif
-// Vectors wider than the machine's are passed in memory, between functions of this file alone.
+// Always: a call would pass vectors that are wider than the machine's through memory, and a large
+// kernel would reach the compiler's limits of growth.
+#define TANG_INLINE static inline __attribute__((always_inline))
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define TANG_SHUFFLE 1
+#endif
 #endif

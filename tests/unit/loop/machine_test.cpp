@@ -88,7 +88,8 @@ TEST(LoopMachine, RunsVectors) {
   store y[10 : 2] = f32(k[0 : 2])
   let m : boolx4 = x[0 : 4] < spread4(2.0) or x[0 : 4 by 2] == spread4(6.0)
   store y[12 : 4] = select(m, x[4 : 4 by 0 - 1 first 3], x[ramp4(10) * spread4(1) - ramp4(0)])
-  )", 16);
+  )",
+                             16);
   EXPECT_EQ(r.fault, "");
   EXPECT_EQ(r.y, (std::vector<float>{0, 0, 2, 2, 4, 4, 6, 7, 6.5, -1, -1, 1, 4, 3, 10, 0}));
 }
@@ -100,8 +101,9 @@ TEST(LoopMachine, ChecksTheLanesThatAreTouched) {
               HasSubstr("a load of element 4 of `x`, which has 4"));
   EXPECT_THAT(run_body("  store y[0 : 4] = x[ramp4(n - 3)]").fault,
               HasSubstr("a load of element 4 of `x`, which has 4"));
-  EXPECT_THAT(run_body("  array a[8] : f32\n  a[2 : 4] = x[0 : 4]\n  store y[0 : 4] = a[3 : 4]").fault,
-              HasSubstr("element 6 of `a` is read before it is set"));
+  EXPECT_THAT(
+      run_body("  array a[8] : f32\n  a[2 : 4] = x[0 : 4]\n  store y[0 : 4] = a[3 : 4]").fault,
+      HasSubstr("element 6 of `a` is read before it is set"));
   EXPECT_EQ(run_body("  store y[0 : 8 first n] = x[0 : 8 first n]").y,
             (std::vector<float>{0, 1, 2, 3}));
   EXPECT_EQ(run_body("  store y[n : 8 first 0 - n] = x[n : 8 first 0 - 3]").fault, "");

@@ -23,8 +23,9 @@ std::string first_error(const std::string& body) {
   return faults.empty() ? "" : faults.front().id + " " + faults.front().message;
 }
 
-TEST(LoopVectors, TheTextIsKept) {
-  const std::string text = in_kernel(
+// Every form of the notation.
+std::string sample() {
+  return in_kernel(
       "  array a[16] : f32\n"
       "  for i in 0 .. 4 {\n"
       "    let v : f32x8 = x[8 * i : 8]\n"
@@ -44,11 +45,27 @@ TEST(LoopVectors, TheTextIsKept) {
       "    store y[i : 8 by 2 first 3] = exp(s)\n"
       "    store y[i] = u\n"
       "  }\n");
+}
+
+TEST(LoopVectors, TheTextIsKept) {
+  const std::string text = sample();
   const auto program = parse_program(text, "v");
   ASSERT_TRUE(program) << program.error().message << " line " << program.error().where.line;
   EXPECT_EQ(print(*program), text);
   const Diagnostics faults = verify(*program);
   EXPECT_TRUE(faults.empty()) << faults.front().message;
+}
+
+TEST(LoopVectors, AnyTextGivesAnErrorOrAProgram) {
+  const std::string text = sample();
+  for (size_t k = 0; k < text.size(); ++k) {
+    if (const auto program = parse_program(text.substr(0, k), "prefix")) verify(*program);
+    for (const char c : std::string_view("({[:]8f, \n")) {
+      std::string changed = text;
+      changed[k] = c;
+      if (const auto program = parse_program(changed, "changed")) verify(*program);
+    }
+  }
 }
 
 TEST(LoopVectors, WordsOfTheNotationAreNames) {

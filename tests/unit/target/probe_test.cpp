@@ -38,8 +38,7 @@ CType c_type(const Row& row, const Operand& o, int64_t elements) {
     return {element, fmt::format("__m{}{} {}", bits, kind, o.name)};
   }
   const int64_t bytes = elements * info(f).bits / 8;
-  return {element,
-          fmt::format("{} {} __attribute__((vector_size({})))", element, o.name, bytes)};
+  return {element, fmt::format("{} {} __attribute__((vector_size({})))", element, o.name, bytes)};
 }
 
 // Of a row with a mask: the first element that it leaves alone.

@@ -1,0 +1,126 @@
+// Functions of eight floats against double, over all exponents and signs.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "harness.h"
+
+namespace tang {
+namespace {
+
+using loop::Builder;
+using loop::Op;
+using loop::Role;
+using loop::Value;
+
+double sigmoid(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+
+struct Function {
+  Op op;
+  double (*exact)(double);
+  double limit;  // ulp, as the comments of src/emit/snippets say
+};
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      {Op::exp, [](double x) { return std::exp(x); }, 1.8},
+      {Op::log, [](double x) { return std::log(x); }, 1},
+      {Op::log1p, [](double x) { return std::log1p(x); }, 2},
+      {Op::sigmoid, sigmoid, 3.6},
+      {Op::silu, [](double x) { return x < -1024 ? 0 : x * sigmoid(x); }, 4.5},
+      {Op::tanh, [](double x) { return std::tanh(x); }, 2},
+      {Op::softplus,
+       [](double x) { return x != x ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
+       3.5}};
+  return all;
+}
+
+// Every float at a distance, and the ends of everything.
+std::vector<float> samples() {
+  std::vector<float> list = {INFINITY, -INFINITY, NAN,       0.0f,      -0.0f,   1.0f,
+                             -1.0f,    88.72284f, 88.7229f,  -103.97f,  -104.0f, -87.34f,
+                             1e-45f,   -1e-45f,   0x1p-126f, -0x1p-126f};
+  for (uint64_t u = 0; u < uint64_t{1} << 32; u += 16127)
+    list.push_back(std::bit_cast<float>(static_cast<uint32_t>(u)));
+  for (float x = -12; x < 12; x += 0.0007f) list.push_back(x);
+  list.resize(list.size() / 16 * 16);
+  return list;
+}
+
+LoopProgram program(size_t count, int lanes) {
+  Builder b;
+  const Poly n = static_cast<int64_t>(count);
+  const auto x = b.buffer("x", Format::f32, n, Role::input);
+  for (const Function& f : functions()) {
+    const auto y = b.buffer(loop::info(f.op).name, Format::f32, n, Role::output);
+    b.begin_kernel(loop::info(f.op).name);
+    b.for_("i", b.integer(0), b.poly(n),
+           [&](Value i) { b.store(y, i, b.op(f.op, {b.load(x, i, {.lanes = lanes})})); },
+           {.step = lanes});
+    b.end_kernel();
+  }
+  return *b.finish();
+}
+
+// In ulp of the result nearest to `want`; 0 where neither is a number.
+double error(float got, double want) {
+  const float near = static_cast<float>(want);
+  constexpr double wrong = std::numeric_limits<double>::infinity();
+  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : wrong;
+  if (std::isinf(got) || std::isinf(near))
+    return got == near || std::abs(want) > std::numeric_limits<float>::max() ? 0 : wrong;
+  if (got == 0 && near == 0) return std::signbit(got) == std::signbit(near) ? 0 : wrong;
+  const double unit = std::nextafter(std::abs(near), INFINITY) - std::abs(near);
+  return std::abs(got - want) / unit;
+}
+
+TEST(EmitVectorMath, KeepsItsBounds) {
+  std::vector<float> x = samples();
+  for (const CompileOptions& options : variants()) {
+    const auto executable = compile(program(x.size(), 8), options);
+    ASSERT_TRUE(executable);
+    std::vector<std::vector<float>> y(functions().size(), std::vector<float>(x.size(), 7));
+    std::vector<void*> buffers = {x.data()};
+    for (auto& v : y) buffers.push_back(v.data());
+    ASSERT_TRUE(run(*executable, buffers));
+    for (size_t k = 0; k < y.size(); ++k) {
+      const Function& f = functions()[k];
+      double worst = 0;
+      size_t at = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double e = error(y[k][i], f.exact(x[i]));
+        if (e > worst) worst = e, at = i;
+      }
+      EXPECT_LE(worst, f.limit) << options.cc << " " << loop::info(f.op).name << "(" << x[at]
+                                << ") gave " << y[k][at] << ", not " << f.exact(x[at]);
+    }
+    EXPECT_EQ(std::bit_cast<uint32_t>(y[0][1]), 0u);  // exp(-inf)
+    EXPECT_EQ(y[0][3], 1.0f);
+    EXPECT_EQ(y[0][4], 1.0f);
+  }
+}
+
+// Two, four and sixteen lanes give what eight give.
+TEST(EmitVectorMath, IsTheSameForAllLanes) {
+  std::vector<float> x = samples();
+  x.resize(4096);
+  CompileOptions options = variants()[1];
+  std::vector<std::vector<float>> wanted;
+  for (const int lanes : {8, 2, 4, 16}) {
+    const auto executable = compile(program(x.size(), lanes), options);
+    ASSERT_TRUE(executable);
+    std::vector<std::vector<float>> y(functions().size(), std::vector<float>(x.size(), 7));
+    std::vector<void*> buffers = {x.data()};
+    for (auto& v : y) buffers.push_back(v.data());
+    ASSERT_TRUE(run(*executable, buffers));
+    if (lanes == 8) wanted = y;
+    for (size_t k = 0; k < y.size(); ++k)
+      EXPECT_EQ(std::memcmp(y[k].data(), wanted[k].data(), 4 * x.size()), 0)
+          << loop::info(functions()[k].op).name << " of " << lanes;
+  }
+}
+
+}  // namespace
+}  // namespace tang
