@@ -281,4 +281,12 @@ std::string c_source(const LoopProgram& program, const CSourceOptions& options) 
   return SourceWriter(program, options).write();
 }
 
+std::string c_kernel_source(const LoopProgram& program, size_t kernel) {
+  Writer out;
+  Namer names(snippet("c.words"));
+  const std::string name = names.name(program.kernels[kernel].name);
+  write_kernel(out, program, program.kernels[kernel], name, names);
+  return out.take();
+}
+
 }  // namespace tang

@@ -1,0 +1,123 @@
+// Each kernel: its formula, its schedule, what it moves and computes, its programs.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/report_text.h"
+#include "cli/text.h"
+#include "emit/c_source.h"
+#include "ir/print.h"
+#include "loop/same.h"
+#include "loop/text.h"
+
+namespace tang::cli {
+
+namespace {
+
+using nlohmann::json;
+
+// What a field of a schedule says, for people.
+std::string meaning(const std::string& field) {
+  static const std::map<std::string, std::string> table = {
+      {"mapping", "what the kernel runs on"},
+      {"outer", "looped outside the reduction"},
+      {"inner", "looped inside the reduction, for what does not vary along them"},
+      {"inlined", "recomputed here, never stored"},
+      {"lanes", "partial results combined at the end; 0: one"},
+      {"contract", "a + b * c is one operation"},
+      {"vector", "run in blocks with unit stride"}};
+  const auto it = table.find(field);
+  return it == table.end() ? "" : it->second;
+}
+
+std::string value_text(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (!value.is_structured()) return value.dump();
+  std::string text;
+  for (const auto& [key, item] : value.items()) {
+    if (!text.empty()) text += value.is_array() ? ", " : " · ";
+    text += value.is_array() || key == "name" || key == "dim" ? value_text(item)
+                                                              : key + " " + value_text(item);
+  }
+  return text.empty() ? "–" : text;
+}
+
+std::string schedule_table(const json& schedule) {
+  std::vector<std::vector<std::string>> rows = {{"field", "value", ""}};
+  for (const auto& [field, value] : schedule.items())
+    rows.push_back({"<code>" + escape(field) + "</code>",
+                    "<code>" + escape(value_text(value)) + "</code>", escape(meaning(field))});
+  return html_table(rows, "lll");
+}
+
+// A program of the kernel at one level, from tensors down to the device's language.
+struct Listing {
+  std::string title, text, comment;
+};
+
+// A tile program is one more row here, above the loops.
+std::vector<Listing> listings(const Variant& v, size_t k) {
+  return {{"Loop program", loop::print(v.program(), v.program().kernels[k]), "#"},
+          {"C", c_kernel_source(v.program(), k), "//"}};
+}
+
+std::string programs(const Variant& v, size_t k, size_t first) {
+  if (first < k)
+    return fmt::format(
+        "<p class=\"note\">Its programs are those of <a href=\"#kernel-{0}\"><code>{0}</code></a>, "
+        "over other buffers.</p>\n",
+        escape(v.program().kernels[first].name));
+  std::string out;
+  for (const Listing& l : listings(v, k))
+    out += folded(escape(l.title), "<pre><code>" + highlighted(l.text, l.comment) + "</code></pre>\n");
+  return out;
+}
+
+// As people read them: before the softmax reading.
+std::string formulas(const Graph& g, const KernelPlan& k) {
+  std::string text;
+  for (const InlinePlan& i : k.inlined)
+    text += print_node(g, i.node) + "    # recomputed here\n";
+  return highlighted(text + print_node(g, k.node), "#");
+}
+
+bool is_bound(const Graph& g) {
+  return std::all_of(g.params.begin(), g.params.end(),
+                     [](const Param& p) { return p.bound.has_value(); });
+}
+
+std::string costs(const Report& r, size_t k) {
+  if (!is_bound(r.derived.graph)) return "";
+  std::string text = fmt::format(
+      "touches {} · {} operations", with_unit(static_cast<double>(kernel_bytes(r.derived, k)), "B"),
+      with_unit(kernel_flops(r.derived, k), ""));
+  if (r.derived_times) text += " · " + duration(r.derived_times->kernels[k]);
+  return "<p class=\"costs\">" + escape(text) + "</p>";
+}
+
+}  // namespace
+
+std::string kernels_section(const Report& r) {
+  const Variant& v = r.derived;
+  const std::vector<size_t> first = loop::first_of_each(v.program());
+  std::string out;
+  for (size_t k = 0; k < v.program().kernels.size(); ++k) {
+    Fields fields = {{"name", escape(v.program().kernels[k].name)},
+                     {"costs", costs(r, k)},
+                     {"programs", programs(v, k, first[k])}};
+    if (k < v.schedule.kernels.size()) {
+      const KernelPlan& plan = v.schedule.kernels[k];
+      fields.emplace_back("summary", escape(describe(v.graph, plan)));
+      fields.emplace_back("formulas", formulas(r.derivation.derived, plan));
+      fields.emplace_back("schedule", schedule_table(to_json(v.graph, plan)));
+    } else {
+      fields.emplace_back("summary", "copies an output over the input whose place it takes");
+    }
+    out += filled("kernel.html", fields);
+  }
+  return out.empty() ? "<p>The program computes nothing.</p>\n" : out;
+}
+
+}  // namespace tang::cli
