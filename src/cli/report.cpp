@@ -56,6 +56,15 @@ std::string lead(const Report& r) {
                      counted(r.derivation.log.size(), "rewrite"));
 }
 
+// A long program is folded at first.
+std::string program_section(const Report& r) {
+  constexpr size_t most_open = 40;
+  const auto lines =
+      static_cast<size_t>(std::count(r.text.begin(), r.text.end(), '\n')) + !r.text.ends_with('\n');
+  const std::string text = "<pre><code>" + highlighted(r.text, "#") + "</code></pre>\n";
+  return lines <= most_open ? text : folded(counted(lines, "line"), text);
+}
+
 // Times of one program, or the reason there are none. Faults of tang itself are errors.
 Outcome<std::optional<Times>> try_measure(Session& s, const Variant& v, std::string& untimed) {
   auto times = measure(s, v);
@@ -114,7 +123,7 @@ std::string report_page(const Report& r) {
                               {"version", escape(version)},
                               {"lead", escape(lead(r))},
                               {"figures", figures(r)},
-                              {"program", highlighted(r.text, "#")},
+                              {"program", program_section(r)},
                               {"graphs", graphs_section(r)},
                               {"derivation", derivation_section(r)},
                               {"kernels", kernels_section(r)},

@@ -39,9 +39,10 @@ std::string graph_picture(const Graph& text, const Variant& v, const std::string
 
 // Bars beside each other, as SVG that is as wide as its place.
 struct Bar {
-  std::string label, text;  // what is measured and how much, for people
+  enum class Of : uint8_t { both, naive, derived };  // programs
+  std::string label, text;                           // what is measured and how much, for people
   double value = 0;
-  bool naive = false;  // of the program as written
+  Of of = Of::both;
 };
 std::string bar_plot(const std::vector<Bar>& bars, const std::string& label);
 

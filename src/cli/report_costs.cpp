@@ -21,10 +21,10 @@ constexpr size_t label_columns = 20;
 
 std::string code(const std::string& text) { return "<code>" + escape(text) + "</code>"; }
 
-std::vector<Bar> kernel_bars(const Variant& v, const Times& t, bool naive) {
+std::vector<Bar> kernel_bars(const Variant& v, const Times& t, Bar::Of of) {
   std::vector<Bar> bars;
   for (size_t k = 0; k < t.kernels.size(); ++k)
-    bars.push_back({v.program().kernels[k].name, duration(t.kernels[k]), t.kernels[k], naive});
+    bars.push_back({v.program().kernels[k].name, duration(t.kernels[k]), t.kernels[k], of});
   return bars;
 }
 
@@ -48,32 +48,34 @@ std::string speed_text(const Report& r) {
   std::string text = fmt::format("Medians of {} on one thread of C, ±{:.1f} %.",
                                  counted(static_cast<size_t>(d.runs), "run"), 100 * d.spread);
   if (r.naive_times && d.total_ms > 0)
-    text += fmt::format(" The derived program takes {} of the time of the program as written.",
-                        three_digits(d.total_ms / r.naive_times->total_ms));
+    text += fmt::format(" The derived program is {} times as fast as the program as written.",
+                        three_digits(r.naive_times->total_ms / d.total_ms));
   return "<p>" + escape(text) + "</p>\n";
 }
 
 std::string timed(const Report& r) {
   std::vector<Bar> totals;
   if (r.naive_times)
-    totals.push_back({"as written", duration(r.naive_times->total_ms), r.naive_times->total_ms, true});
-  totals.push_back({"derived", duration(r.derived_times->total_ms), r.derived_times->total_ms});
+    totals.push_back({"as written", duration(r.naive_times->total_ms), r.naive_times->total_ms,
+                      Bar::Of::naive});
+  totals.push_back({"derived", duration(r.derived_times->total_ms), r.derived_times->total_ms,
+                    Bar::Of::derived});
   std::string out = speed_text(r) + bar_plot(totals, "Times of the whole programs");
-  const std::vector<Bar> kernels = kernel_bars(r.derived, *r.derived_times, false);
+  const std::vector<Bar> kernels = kernel_bars(r.derived, *r.derived_times, Bar::Of::derived);
   if (kernels.size() > 1)
     out += "<h3>Derived kernels</h3>\n" + bar_plot(kernels, "Times of the derived kernels");
   if (r.naive_times)
     out += folded("Kernels of the program as written",
-                  bar_plot(kernel_bars(r.naive, *r.naive_times, true),
+                  bar_plot(kernel_bars(r.naive, *r.naive_times, Bar::Of::naive),
                            "Times of the kernels of the program as written") +
                       cost_table(r.naive, r.naive_times));
   return out;
 }
 
 // Bytes as people read them, and as a bar if they are a number.
-Bar memory_bar(const Variant& v, const std::string& label, const Poly& bytes, bool naive) {
+Bar memory_bar(const Variant& v, const std::string& label, const Poly& bytes, Bar::Of of) {
   return {label, bytes_text(v.graph, bytes),
-          static_cast<double>(bound_value(v.graph, bytes).value_or(0)), naive};
+          static_cast<double>(bound_value(v.graph, bytes).value_or(0)), of};
 }
 
 struct Stored {
@@ -106,6 +108,7 @@ std::string intermediates(const Report& r) {
 }  // namespace
 
 std::string bar_plot(const std::vector<Bar>& bars, const std::string& label) {
+  static constexpr const char* kinds[] = {"both", "naive", "derived"};
   double most = 0;
   for (const Bar& b : bars) most = std::max(most, b.value);
   std::string out = fmt::format(
@@ -121,7 +124,7 @@ std::string bar_plot(const std::vector<Bar>& bars, const std::string& label) {
         "<rect class=\"{7}\" x=\"{4:.0f}%\" y=\"{5:.0f}\" width=\"{8:.2f}%\" height=\"12\"/>"
         "<text class=\"value\" x=\"100%\" y=\"{2:.0f}\">{1}</text></g>\n",
         escape(b.label), escape(b.text), middle + 4, escape(shortened(b.label, label_columns)),
-        label_share, middle - 6, bar_share, b.naive ? "naive" : "derived", share);
+        label_share, middle - 6, bar_share, kinds[static_cast<size_t>(b.of)], share);
   }
   return out + "</svg>\n";
 }
@@ -150,17 +153,14 @@ Poly workspace_bytes(const Variant& v) {
 
 std::string memory_section(const Report& r) {
   std::vector<Bar> bars = {
-      memory_bar(r.derived, "inputs", role_bytes(r.derived, loop::Role::input), false),
-      memory_bar(r.derived, "outputs", role_bytes(r.derived, loop::Role::output), false)};
-  for (const Variant* v : {&r.naive, &r.derived}) {
-    const bool naive = v == &r.naive;
-    bars.push_back(memory_bar(*v, naive ? "workspace, written" : "workspace, derived",
-                              workspace_bytes(*v), naive));
-  }
+      memory_bar(r.derived, "inputs", role_bytes(r.derived, loop::Role::input), Bar::Of::both),
+      memory_bar(r.derived, "outputs", role_bytes(r.derived, loop::Role::output), Bar::Of::both)};
   std::vector<Bar> traffic;
-  for (const Variant* v : {&r.naive, &r.derived})
-    traffic.push_back(memory_bar(*v, v == &r.naive ? "as written" : "derived",
-                                 bytes_written(v->program()), v == &r.naive));
+  for (const auto& [of, v] : {std::pair(Bar::Of::naive, &r.naive), {Bar::Of::derived, &r.derived}}) {
+    const std::string which = of == Bar::Of::naive ? "as written" : "derived";
+    bars.push_back(memory_bar(*v, "workspace " + which, workspace_bytes(*v), of));
+    traffic.push_back(memory_bar(*v, which, bytes_written(v->program()), of));
+  }
   return "<h3>What lies in memory</h3>\n" + bar_plot(bars, "Bytes of memory") +
          "<h3>What the kernels write</h3>\n" + bar_plot(traffic, "Bytes the kernels write") +
          intermediates(r);

@@ -18,6 +18,7 @@ constexpr size_t most_boxes = 3000;  // in one picture
 constexpr size_t most_inputs = 6;    // listed in one box
 constexpr size_t most_columns = 30;  // of a line
 constexpr double column = 7.3;       // of a character of 12 px, in any common font of fixed width
+constexpr double least_scale = 0.75;  // of a picture wider than its place
 constexpr double line_height = 17, padding = 10;
 
 struct Line {
@@ -209,9 +210,9 @@ std::string graph_picture(const Graph& text, const Variant& v, const std::string
   for (const auto& [edge, flow] : picture.edges) ends.push_back(edge);
   const Layout layout = layered(sizes, ends);
   std::string out = fmt::format(
-      "<svg class=\"graph\" role=\"group\" aria-label=\"{}\" width=\"{:.0f}\" height=\"{:.0f}\" "
-      "viewBox=\"0 0 {:.0f} {:.0f}\">\n",
-      escape(label), layout.width, layout.height, layout.width, layout.height);
+      "<svg class=\"graph\" role=\"group\" aria-label=\"{0}\" width=\"{1:.0f}\" height=\"{2:.0f}\" "
+      "viewBox=\"0 0 {1:.0f} {2:.0f}\" style=\"min-width: {3:.0f}px\">\n",
+      escape(label), layout.width, layout.height, least_scale * layout.width);
   size_t k = 0;
   for (const auto& [edge, flow] : picture.edges) out += edge_path(layout.routes[k++], flow);
   for (size_t b = 0; b < sizes.size(); ++b)

@@ -52,6 +52,10 @@ std::string schedule_table(const json& schedule) {
   return html_table(rows, "lll");
 }
 
+std::string listing(const std::string& marked) {
+  return "<pre><code>" + marked + "</code></pre>\n";
+}
+
 // A program of the kernel at one level, from tensors down to the device's language.
 struct Listing {
   std::string title, text, comment;
@@ -71,7 +75,7 @@ std::string programs(const Variant& v, size_t k, size_t first) {
         escape(v.program().kernels[first].name));
   std::string out;
   for (const Listing& l : listings(v, k))
-    out += folded(escape(l.title), "<pre><code>" + highlighted(l.text, l.comment) + "</code></pre>\n");
+    out += folded(escape(l.title), listing(highlighted(l.text, l.comment)));
   return out;
 }
 
@@ -94,29 +98,30 @@ std::string costs(const Report& r, size_t k) {
       "touches {} · {} operations", with_unit(static_cast<double>(kernel_bytes(r.derived, k)), "B"),
       with_unit(kernel_flops(r.derived, k), ""));
   if (r.derived_times) text += " · " + duration(r.derived_times->kernels[k]);
-  return "<p class=\"costs\">" + escape(text) + "</p>";
+  return "<p class=\"costs\">" + escape(text) + "</p>\n";
+}
+
+std::string kernel(const Report& r, size_t k, size_t first) {
+  const Variant& v = r.derived;
+  std::string summary = "copies an output over the input whose place it takes", details = costs(r, k);
+  if (k < v.schedule.kernels.size()) {
+    const KernelPlan& plan = v.schedule.kernels[k];
+    summary = describe(v.graph, plan);
+    details += listing(formulas(r.derivation.derived, plan)) +
+               folded("Schedule", schedule_table(to_json(v.graph, plan)));
+  }
+  return filled("kernel.html", {{"name", escape(v.program().kernels[k].name)},
+                                {"summary", escape(summary)},
+                                {"details", details},
+                                {"programs", programs(v, k, first)}});
 }
 
 }  // namespace
 
 std::string kernels_section(const Report& r) {
-  const Variant& v = r.derived;
-  const std::vector<size_t> first = loop::first_of_each(v.program());
+  const std::vector<size_t> first = loop::first_of_each(r.derived.program());
   std::string out;
-  for (size_t k = 0; k < v.program().kernels.size(); ++k) {
-    Fields fields = {{"name", escape(v.program().kernels[k].name)},
-                     {"costs", costs(r, k)},
-                     {"programs", programs(v, k, first[k])}};
-    if (k < v.schedule.kernels.size()) {
-      const KernelPlan& plan = v.schedule.kernels[k];
-      fields.emplace_back("summary", escape(describe(v.graph, plan)));
-      fields.emplace_back("formulas", formulas(r.derivation.derived, plan));
-      fields.emplace_back("schedule", schedule_table(to_json(v.graph, plan)));
-    } else {
-      fields.emplace_back("summary", "copies an output over the input whose place it takes");
-    }
-    out += filled("kernel.html", fields);
-  }
+  for (size_t k = 0; k < first.size(); ++k) out += kernel(r, k, first[k]);
   return out.empty() ? "<p>The program computes nothing.</p>\n" : out;
 }
 

@@ -10,18 +10,26 @@ namespace tang::cli {
 namespace {
 
 constexpr int order_sweeps = 12;
-constexpr int place_sweeps = 24;
-constexpr double trunk_weight = 6;  // how much straighter a long edge is kept than a box in place
+constexpr int rough_sweeps = 8, place_sweeps = 40;
 
 // A box or a way-point.
 struct Cell {
   size_t layer = 0;
   double width = 0;
-  double weight = 1;
+  bool waypoint = false;
   std::vector<size_t> up, down;  // neighbours in the layers above and below
   double place = 0;              // in the order of its layer
   double x = 0;                  // centre
 };
+
+// How much an edge pulls: long ones are to be straight, and a box that only feeds one other follows
+// it wherever it goes.
+double pull(const Cell& upper, const Cell& lower) {
+  if (upper.waypoint && lower.waypoint) return 8;
+  return upper.up.empty() && upper.down.size() == 1 ? 0.1 : 1;
+}
+
+constexpr double centre_pull = 0.02;  // of the middle of the picture
 
 class Layers {
  public:
@@ -85,7 +93,7 @@ void Layers::rank() {
 
 size_t Layers::waypoint(size_t box, size_t layer) {
   const auto [it, fresh] = waypoints_.emplace(std::pair(box, layer), cells_.size());
-  if (fresh) cells_.push_back({.layer = layer, .width = space_.waypoint, .weight = trunk_weight});
+  if (fresh) cells_.push_back({.layer = layer, .width = space_.waypoint, .waypoint = true});
   return it->second;
 }
 
@@ -177,16 +185,16 @@ void Layers::fit_layer(const std::vector<size_t>& row, bool from_above, bool fro
   for (size_t k = 0; k < row.size(); ++k) {
     offsets.push_back(k == 0 ? 0 : offsets[k - 1] + room(row[k - 1], row[k]));
     const Cell& c = cells_[row[k]];
-    double sum = 0, near = 0;
-    for (const auto* list : {&c.up, &c.down}) {
-      if (list == &c.up ? !from_above : !from_below) continue;
-      for (size_t other : *list) {
-        sum += cells_[other].x;
-        near += 1;
-      }
-    }
-    const double wanted = (near > 0 ? sum / near : c.x) - offsets[k];
-    blocks.push_back({near > 0 ? c.weight : 0.1, wanted, 1});
+    double sum = 0, weight = centre_pull;
+    const auto add = [&](double w, double x) {
+      sum += w * x;
+      weight += w;
+    };
+    if (from_above)
+      for (size_t other : c.up) add(pull(cells_[other], c), cells_[other].x);
+    if (from_below)
+      for (size_t other : c.down) add(pull(c, cells_[other]), cells_[other].x);
+    blocks.push_back({weight, sum / weight - offsets[k], 1});
     while (blocks.size() > 1 && blocks[blocks.size() - 2].mean > blocks.back().mean) {
       const Block last = blocks.back();
       blocks.pop_back();
@@ -209,7 +217,7 @@ void Layers::place() {
     for (size_t c : row) cells_[c].x -= x / 2;
   }
   for (int sweep = 0; sweep < place_sweeps; ++sweep) {
-    const bool both = sweep >= place_sweeps / 2;
+    const bool both = sweep >= rough_sweeps;
     if (sweep % 2 == 0)
       for (size_t k = 0; k < rows_.size(); ++k) fit_layer(rows_[k], true, both);
     else
@@ -232,6 +240,11 @@ std::vector<double> Layers::ports() const {
                      [&](size_t a, size_t b) { return source(a) < source(b); });
     const double n = static_cast<double>(list.size());
     const double step = std::clamp((boxes_[box].width - 16) / std::max(n, 1.0), 0.0, 20.0);
+    if (list.size() == 1) {  // straight down where it can be
+      const double reach = std::max(0.0, boxes_[box].width / 2 - 16);
+      result[list[0]] = std::clamp(source(list[0]), cells_[box].x - reach, cells_[box].x + reach);
+      continue;
+    }
     for (size_t k = 0; k < list.size(); ++k)
       result[list[k]] = cells_[box].x + (static_cast<double>(k) - (n - 1) / 2) * step;
   }
