@@ -52,7 +52,8 @@ struct Parsed {
 
 Parsed parse_arguments(const std::vector<std::string>& arguments);
 
-// The options that say what is computed, as they stand on a command line: " -D seq=4 --store y=f16".
+// The options that say what is computed, as they stand on a command line: " -D seq=4 --store
+// y=f16".
 std::string program_arguments(const Options& o);
 // Those that say on what and how: " --seed 0 --in q=q.npy --math ieee".
 std::string input_arguments(const Options& o);

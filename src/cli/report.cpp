@@ -18,13 +18,12 @@ namespace tang::cli {
 
 namespace {
 
-// "seq = 512, n = ?".
+// "With n = 4 and any seq: "; nothing for a program without params.
 std::string sizes_text(const Graph& g) {
-  std::string text;
+  std::vector<std::string> parts;
   for (const Param& p : g.params)
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", p.name,
-                        p.bound ? fmt::format("{}", *p.bound) : "?");
-  return text;
+    parts.push_back(p.bound ? fmt::format("{} = {}", p.name, *p.bound) : "any " + p.name);
+  return parts.empty() ? "" : fmt::format("With {}: ", fmt::join(parts, ", "));
 }
 
 std::string figure(const char* label, const std::string& before, const std::string& after) {
@@ -49,8 +48,7 @@ std::string figures(const Report& r) {
 }
 
 std::string lead(const Report& r) {
-  const std::string sizes = sizes_text(r.naive.graph);
-  return fmt::format("{}{} become {} in {}.", sizes.empty() ? "" : "With " + sizes + ": ",
+  return fmt::format("{}{} become {} in {}.", sizes_text(r.naive.graph),
                      counted(r.derivation.naive.order().size(), "definition"),
                      counted(r.derived.program().kernels.size(), "kernel"),
                      counted(r.derivation.log.size(), "rewrite"));
@@ -78,7 +76,8 @@ Outcome<std::optional<Times>> try_measure(Session& s, const Variant& v, std::str
 std::string reason_not_to_run(Session& s) {
   if (s.options.no_run) return "Not timed: the page was made with --no-run.";
   for (const Param& p : s.naive.params)
-    if (!p.bound) return fmt::format("Not timed: {0} has no value, as in -D {0}=64.", p.name);
+    if (!p.bound)
+      return fmt::format("Not timed: {0} has no value (give one, as in -D {0}=64).", p.name);
   return s.has_compiler() ? "" : "Not timed: there is no C compiler here.";
 }
 

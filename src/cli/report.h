@@ -2,11 +2,12 @@
 //
 // The page is a function of a Report, which holds the program as written and as derived, each
 // lowered, and their times where it ran. Every section is a function of a Report too, that gives
-// HTML. What does not change from page to page (skeletons, style, script) lies in src/cli/report and
-// is filled in by report_text.h; numbers are those of `tang derive` and `tang bench`.
+// HTML. What does not change from page to page (skeletons, style, script) lies in src/cli/report
+// and is filled in by report_text.h; numbers are those of `tang derive` and `tang bench`.
 //
-// Text of the user goes through `escape`, also where it is an attribute; `formula` and `highlighted`
-// do so themselves. Without times the page is the same for the same program, byte by byte.
+// Text of the user goes through `escape`, also where it is an attribute; `formula` and
+// `highlighted` do so themselves. Without times the page is the same for the same program, byte by
+// byte.
 #pragma once
 
 #include "cli/timing.h"
@@ -46,6 +47,8 @@ struct Bar {
 };
 std::string bar_plot(const std::vector<Bar>& bars, const std::string& label);
 
+// Every param has a value.
+bool has_sizes(const Graph& g);
 // "f32 [8, seq, 64]", with numbers where params are bound.
 std::string type_text(const Graph& g, TensorId t);
 // Bytes of workspace: as planned where sizes are numbers, otherwise the sum of its buffers.

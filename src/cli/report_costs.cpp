@@ -56,8 +56,8 @@ std::string speed_text(const Report& r) {
 std::string timed(const Report& r) {
   std::vector<Bar> totals;
   if (r.naive_times)
-    totals.push_back({"as written", duration(r.naive_times->total_ms), r.naive_times->total_ms,
-                      Bar::Of::naive});
+    totals.push_back(
+        {"as written", duration(r.naive_times->total_ms), r.naive_times->total_ms, Bar::Of::naive});
   totals.push_back({"derived", duration(r.derived_times->total_ms), r.derived_times->total_ms,
                     Bar::Of::derived});
   std::string out = speed_text(r) + bar_plot(totals, "Times of the whole programs");
@@ -78,6 +78,14 @@ Bar memory_bar(const Variant& v, const std::string& label, const Poly& bytes, Ba
           static_cast<double>(bound_value(v.graph, bytes).value_or(0)), of};
 }
 
+// A plot, or a table where the values are polynomials.
+std::string bars_or_table(const Graph& g, const std::vector<Bar>& bars, const std::string& label) {
+  if (has_sizes(g)) return bar_plot(bars, label);
+  std::vector<std::vector<std::string>> rows = {{"", "bytes"}};
+  for (const Bar& b : bars) rows.push_back({escape(b.label), code(b.text)});
+  return html_table(rows, "ll");
+}
+
 struct Stored {
   std::string type, naive, derived;
 };
@@ -95,8 +103,8 @@ std::string intermediates(const Report& r) {
       (v == &r.naive ? it->second.naive : it->second.derived) = bytes_text(v->graph, a.bytes);
     }
   if (names.empty()) return "<p>Neither program stores an intermediate result.</p>\n";
-  std::vector<std::vector<std::string>> rows = {{"stored between kernels", "", "as written",
-                                                 "derived"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"stored between kernels", "", "as written", "derived"}};
   const auto cell = [](const std::string& bytes) {
     return bytes.empty() ? "<span class=\"none\">never stored</span>" : escape(bytes);
   };
@@ -132,9 +140,12 @@ std::string bar_plot(const std::vector<Bar>& bars, const std::string& label) {
 std::string times_section(const Report& r) {
   std::string out = r.derived_times ? timed(r) : "";
   if (!r.untimed.empty()) out += "<p class=\"note\">" + escape(r.untimed) + "</p>\n";
-  const auto free = std::any_of(r.derived.graph.params.begin(), r.derived.graph.params.end(),
-                                [](const Param& p) { return !p.bound; });
-  return free ? out : out + cost_table(r.derived, r.derived_times);
+  return has_sizes(r.derived.graph) ? out + cost_table(r.derived, r.derived_times) : out;
+}
+
+bool has_sizes(const Graph& g) {
+  return std::all_of(g.params.begin(), g.params.end(),
+                     [](const Param& p) { return p.bound.has_value(); });
 }
 
 Poly role_bytes(const Variant& v, loop::Role role) {
@@ -145,25 +156,25 @@ Poly role_bytes(const Variant& v, loop::Role role) {
 }
 
 Poly workspace_bytes(const Variant& v) {
-  const bool bound = std::all_of(v.graph.params.begin(), v.graph.params.end(),
-                                 [](const Param& p) { return p.bound.has_value(); });
-  if (!bound) return role_bytes(v, loop::Role::workspace);
+  if (!has_sizes(v.graph)) return role_bytes(v, loop::Role::workspace);
   return Poly(measure(v.program(), plan_workspace(v.program()), bound_params(v.graph)).total);
 }
 
 std::string memory_section(const Report& r) {
+  const Graph& g = r.naive.graph;
   std::vector<Bar> bars = {
       memory_bar(r.derived, "inputs", role_bytes(r.derived, loop::Role::input), Bar::Of::both),
       memory_bar(r.derived, "outputs", role_bytes(r.derived, loop::Role::output), Bar::Of::both)};
   std::vector<Bar> traffic;
-  for (const auto& [of, v] : {std::pair(Bar::Of::naive, &r.naive), {Bar::Of::derived, &r.derived}}) {
+  for (const auto& [of, v] :
+       {std::pair(Bar::Of::naive, &r.naive), {Bar::Of::derived, &r.derived}}) {
     const std::string which = of == Bar::Of::naive ? "as written" : "derived";
     bars.push_back(memory_bar(*v, "workspace " + which, workspace_bytes(*v), of));
     traffic.push_back(memory_bar(*v, which, bytes_written(v->program()), of));
   }
-  return "<h3>What lies in memory</h3>\n" + bar_plot(bars, "Bytes of memory") +
-         "<h3>What the kernels write</h3>\n" + bar_plot(traffic, "Bytes the kernels write") +
-         intermediates(r);
+  return "<h3>What lies in memory</h3>\n" + bars_or_table(g, bars, "Bytes of memory") +
+         "<h3>What the kernels write</h3>\n" +
+         bars_or_table(g, traffic, "Bytes the kernels write") + intermediates(r);
 }
 
 }  // namespace tang::cli

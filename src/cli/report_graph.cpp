@@ -14,10 +14,11 @@ namespace tang::cli {
 
 namespace {
 
-constexpr size_t most_boxes = 3000;  // in one picture
-constexpr size_t most_inputs = 6;    // listed in one box
-constexpr size_t most_columns = 30;  // of a line
-constexpr double column = 7.3;       // of a character of 12 px, in any common font of fixed width
+constexpr size_t most_boxes = 1500;      // in one picture
+constexpr size_t most_points = 200'000;  // of all edges together
+constexpr size_t most_inputs = 6;        // listed in one box
+constexpr size_t most_columns = 30;      // of a line
+constexpr double column = 7.3;        // of a character of 12 px, in any common font of fixed width
 constexpr double least_scale = 0.75;  // of a picture wider than its place
 constexpr double line_height = 17, padding = 10;
 
@@ -201,22 +202,24 @@ std::string box_shape(const Box& box, const Point& corner) {
 std::string graph_picture(const Graph& text, const Variant& v, const std::string& label,
                           bool links) {
   const Picture picture(text, v, links);
-  if (picture.boxes.size() > most_boxes)
-    return fmt::format("<p class=\"note\">{} boxes are too many for a picture.</p>\n",
-                       picture.boxes.size());
+  const auto too_large = fmt::format("<p class=\"note\">{} boxes are too many for a picture.</p>\n",
+                                     picture.boxes.size());
+  if (picture.boxes.size() > most_boxes) return too_large;
   std::vector<BoxSize> sizes;
   std::vector<std::pair<size_t, size_t>> ends;
   for (const Box& b : picture.boxes) sizes.push_back(b.size());
   for (const auto& [edge, flow] : picture.edges) ends.push_back(edge);
   const Layout layout = layered(sizes, ends);
+  size_t points = 0;
+  for (const auto& route : layout.routes) points += route.size();
+  if (points > most_points) return too_large;
   std::string out = fmt::format(
       "<svg class=\"graph\" role=\"group\" aria-label=\"{0}\" width=\"{1:.0f}\" height=\"{2:.0f}\" "
       "viewBox=\"0 0 {1:.0f} {2:.0f}\" style=\"min-width: {3:.0f}px\">\n",
       escape(label), layout.width, layout.height, least_scale * layout.width);
   size_t k = 0;
   for (const auto& [edge, flow] : picture.edges) out += edge_path(layout.routes[k++], flow);
-  for (size_t b = 0; b < sizes.size(); ++b)
-    out += box_shape(picture.boxes[b], layout.corners[b]);
+  for (size_t b = 0; b < sizes.size(); ++b) out += box_shape(picture.boxes[b], layout.corners[b]);
   return out + "</svg>\n";
 }
 

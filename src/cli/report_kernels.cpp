@@ -24,24 +24,28 @@ std::string meaning(const std::string& field) {
       {"outer", "looped outside the reduction"},
       {"inner", "looped inside the reduction, for what does not vary along them"},
       {"inlined", "recomputed here, never stored"},
-      {"lanes", "partial results combined at the end; 0: one"},
-      {"contract", "a + b * c is one operation"},
+      {"lanes", "partial results, combined at the end (0: just one)"},
+      {"contract", "a + b * c is one fused operation"},
       {"vector", "run in blocks with unit stride"}};
   const auto it = table.find(field);
   return it == table.end() ? "" : it->second;
 }
 
+// Lists as "h, i", objects as "s_1 · lanes 16": what they are about first.
 std::string value_text(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (!value.is_structured()) return value.dump();
-  std::string text;
+  std::string subject, text;
   for (const auto& [key, item] : value.items()) {
-    if (!text.empty()) text += value.is_array() ? ", " : " · ";
-    text += value.is_array() || key == "name" || key == "dim" ? value_text(item)
-                                                              : key + " " + value_text(item);
+    if (value.is_array())
+      text += (text.empty() ? "" : ", ") + value_text(item);
+    else if (key == "name" || key == "dim")
+      subject = value_text(item);
+    else
+      text += " · " + key + " " + value_text(item);
   }
-  return text.empty() ? "–" : text;
+  return value.empty() ? "–" : subject + text;
 }
 
 std::string schedule_table(const json& schedule) {
@@ -82,28 +86,23 @@ std::string programs(const Variant& v, size_t k, size_t first) {
 // As people read them: before the softmax reading.
 std::string formulas(const Graph& g, const KernelPlan& k) {
   std::string text;
-  for (const InlinePlan& i : k.inlined)
-    text += print_node(g, i.node) + "    # recomputed here\n";
+  for (const InlinePlan& i : k.inlined) text += print_node(g, i.node) + "    # recomputed here\n";
   return highlighted(text + print_node(g, k.node), "#");
 }
 
-bool is_bound(const Graph& g) {
-  return std::all_of(g.params.begin(), g.params.end(),
-                     [](const Param& p) { return p.bound.has_value(); });
-}
-
 std::string costs(const Report& r, size_t k) {
-  if (!is_bound(r.derived.graph)) return "";
-  std::string text = fmt::format(
-      "touches {} · {} operations", with_unit(static_cast<double>(kernel_bytes(r.derived, k)), "B"),
-      with_unit(kernel_flops(r.derived, k), ""));
+  if (!has_sizes(r.derived.graph)) return "";
+  std::string text = fmt::format("touches {} · {} operations",
+                                 with_unit(static_cast<double>(kernel_bytes(r.derived, k)), "B"),
+                                 with_unit(kernel_flops(r.derived, k), ""));
   if (r.derived_times) text += " · " + duration(r.derived_times->kernels[k]);
   return "<p class=\"costs\">" + escape(text) + "</p>\n";
 }
 
 std::string kernel(const Report& r, size_t k, size_t first) {
   const Variant& v = r.derived;
-  std::string summary = "copies an output over the input whose place it takes", details = costs(r, k);
+  std::string summary = "copies an output over the input whose place it takes",
+              details = costs(r, k);
   if (k < v.schedule.kernels.size()) {
     const KernelPlan& plan = v.schedule.kernels[k];
     summary = describe(v.graph, plan);

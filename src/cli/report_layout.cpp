@@ -10,6 +10,7 @@ namespace tang::cli {
 namespace {
 
 constexpr int order_sweeps = 12;
+constexpr double order_work = 3e8;  // pairs of edges compared in all sweeps together
 constexpr int rough_sweeps = 8, place_sweeps = 40;
 
 // A box or a way-point.
@@ -52,6 +53,7 @@ class Layers {
   void sort_layer(std::vector<size_t>& row, std::vector<size_t> Cell::*neighbours);
   void number(const std::vector<size_t>& row);
   size_t crossings() const;
+  int sweeps() const;
   void place();
   void fit_layer(const std::vector<size_t>& row, bool from_above, bool from_below);
   double room(size_t a, size_t b) const {
@@ -62,15 +64,16 @@ class Layers {
   const std::vector<BoxSize>& boxes_;
   const std::vector<std::pair<size_t, size_t>>& edges_;
   const LayoutSpace& space_;
-  std::vector<size_t> layer_;  // of each box
-  std::vector<Cell> cells_;    // boxes first
+  std::vector<size_t> layer_;                              // of each box
+  std::vector<Cell> cells_;                                // boxes first
   std::map<std::pair<size_t, size_t>, size_t> waypoints_;  // of a box, in a layer
   std::vector<std::vector<size_t>> chains_;                // cells of each edge, both ends included
   std::vector<std::vector<size_t>> rows_;                  // cells of each layer, left to right
 };
 
 // Longest paths from above; then, from below, a box moves down to its readers when that makes no
-// edges longer than it makes shorter. Edges from boxes that read nothing do not count: those follow.
+// edges longer than it makes shorter. Edges from boxes that read nothing do not count: those
+// follow.
 void Layers::rank() {
   const size_t n = boxes_.size();
   layer_.assign(n, 0);
@@ -155,11 +158,23 @@ size_t Layers::crossings() const {
   return count;
 }
 
+// Fewer in graphs with very many long edges.
+int Layers::sweeps() const {
+  double pairs = 1;
+  for (const auto& row : rows_) {
+    double edges = 0;
+    for (size_t c : row) edges += static_cast<double>(cells_[c].down.size());
+    pairs += edges * edges / 2;
+  }
+  return static_cast<int>(std::clamp(order_work / pairs, 1.0, double{order_sweeps}));
+}
+
 void Layers::order() {
   for (const auto& row : rows_) number(row);
   std::vector<std::vector<size_t>> best = rows_;
   size_t fewest = crossings();
-  for (int sweep = 0; sweep < order_sweeps && fewest > 0; ++sweep) {
+  const int most = sweeps();
+  for (int sweep = 0; sweep < most && fewest > 0; ++sweep) {
     if (sweep % 2 == 0)
       for (size_t k = 1; k < rows_.size(); ++k) sort_layer(rows_[k], &Cell::up);
     else
@@ -240,9 +255,10 @@ std::vector<double> Layers::ports() const {
                      [&](size_t a, size_t b) { return source(a) < source(b); });
     const double n = static_cast<double>(list.size());
     const double step = std::clamp((boxes_[box].width - 16) / std::max(n, 1.0), 0.0, 20.0);
-    if (list.size() == 1) {  // straight down where it can be
-      const double reach = std::max(0.0, boxes_[box].width / 2 - 16);
-      result[list[0]] = std::clamp(source(list[0]), cells_[box].x - reach, cells_[box].x + reach);
+    const bool above =
+        list.size() == 1 && std::abs(source(list[0]) - cells_[box].x) < boxes_[box].width / 2 - 12;
+    if (above) {
+      result[list[0]] = source(list[0]);  // straight down
       continue;
     }
     for (size_t k = 0; k < list.size(); ++k)

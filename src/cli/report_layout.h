@@ -4,8 +4,8 @@
 // feeds later boxes moved down to them. An edge over several layers takes a way-point in each
 // between; all edges out of a box share one, so a tensor read in many places is one trunk. Way-
 // points and boxes of a layer are ordered by the mean places of their neighbours, sweeping down and
-// up, and the order with the fewest crossings is kept. Across, each wants to stand below (above) the
-// mean of its neighbours; the places nearest to that with room between boxes are an isotonic
+// up, and the order with the fewest crossings is kept. Across, each wants to stand below (above)
+// the mean of its neighbours; the places nearest to that with room between boxes are an isotonic
 // regression, found by pooling. So boxes never overlap and no edge runs through a box.
 //
 // The same graph gives the same picture: ties go to the lower number, nothing is random.

@@ -16,22 +16,21 @@ constexpr std::string_view replacement = "\uFFFD";
 
 // Words of programs, loop programs and C that a reader's eye may skip.
 constexpr auto words = std::to_array<std::string_view>(
-    {"and",      "array",  "break",    "buffer",  "case",   "combine", "commutative", "const",
-     "continue", "default", "dim",     "double",  "else",   "fn",      "float",       "for",
-     "grad",     "identity", "if",     "in",      "input",  "int",     "int32_t",     "int64_t",
-     "into",     "kernel", "let",      "lift",    "monoid", "not",     "or",          "output",
-     "param",    "reads",  "require",  "restrict", "return", "size_t", "sorted",      "static",
-     "step",     "store",  "switch",   "symbol",  "uint8_t", "unroll", "var",         "vector",
-     "void",     "where",  "while",    "with",    "workspace", "writes"});
+    {"and",      "array",    "break",   "buffer",    "case",   "combine", "commutative",
+     "const",    "continue", "default", "dim",       "double", "else",    "fn",
+     "float",    "for",      "grad",    "identity",  "if",     "in",      "input",
+     "int",      "int32_t",  "int64_t", "into",      "kernel", "let",     "lift",
+     "monoid",   "not",      "or",      "output",    "param",  "reads",   "require",
+     "restrict", "return",   "size_t",  "sorted",    "static", "step",    "store",
+     "switch",   "symbol",   "uint8_t", "unroll",    "var",    "vector",  "void",
+     "where",    "while",    "with",    "workspace", "writes"});
 
 bool allowed(char32_t code) {
   const bool control = code < 0x20 ? code != '\n' && code != '\t' : code >= 0x7f && code < 0xa0;
   return !control && (code & 0xfffe) != 0xfffe && !(code >= 0xfdd0 && code <= 0xfdef);
 }
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-}
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 // The end of the word or number at `begin`.
 size_t word_end(std::string_view text, size_t begin) {
@@ -62,12 +61,23 @@ std::string escape(std::string_view text) {
     const std::string_view one = text.substr(k, static_cast<size_t>(std::max(1, length)));
     k += one.size();
     switch (length > 0 ? code : 0) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += length > 0 && allowed(code) ? one : replacement;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += length > 0 && allowed(code) ? one : replacement;
     }
   }
   return out;

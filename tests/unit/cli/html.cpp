@@ -39,11 +39,13 @@ class Checker {
     const std::string rest = std::regex_replace(text, good, "");
     if (rest.find_first_of("&<>") != std::string::npos) fail("a character that is not escaped");
     for (const char c : rest)
-      if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') fail("a control character");
+      if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
+        fail("a control character");
   }
 
   void tag() {
-    static const std::regex form(R"(^<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+[a-zA-Z:-]+(?:="[^"]*")?)*)\s*(/?)>)");
+    static const std::regex form(
+        R"(^<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+[a-zA-Z:-]+(?:="[^"]*")?)*)\s*(/?)>)");
     std::smatch m;
     const std::string rest = page_.substr(at_, 20000);
     if (!std::regex_search(rest, m, form)) return fail("no tag");
@@ -53,7 +55,8 @@ class Checker {
     if (m[1].length() > 0) return close(name);
     if (name == "meta" || m[4].length() > 0) return;
     open_.push_back(name);
-    if (name == "script" || name == "style") at_ = std::min(page_.find("</" + name, at_), page_.size());
+    if (name == "script" || name == "style")
+      at_ = std::min(page_.find("</" + name, at_), page_.size());
   }
 
   void close(const std::string& name) {

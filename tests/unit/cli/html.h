@@ -6,8 +6,9 @@
 
 namespace tang {
 
-// What is wrong first, with some text around it; empty if nothing is. Checks tags and their nesting,
-// attributes, character references, that ids are unique, and that links within the page lead to one.
+// What is wrong first, with some text around it; empty if nothing is. Checks tags and their
+// nesting, attributes, character references, that ids are unique, and that links within the page
+// lead to one.
 std::string html_fault(const std::string& page);
 
 }  // namespace tang

@@ -22,7 +22,8 @@ Picture random_picture(unsigned seed) {
   Picture p;
   const size_t n = 1 + below(40);
   for (size_t k = 0; k < n; ++k)
-    p.boxes.push_back({30.0 + static_cast<double>(below(150)), 20.0 + static_cast<double>(below(60))});
+    p.boxes.push_back(
+        {30.0 + static_cast<double>(below(150)), 20.0 + static_cast<double>(below(60))});
   std::set<std::pair<size_t, size_t>> edges;
   for (size_t k = 0; k < 2 * n; ++k) {
     const size_t a = below(static_cast<unsigned>(n)), b = below(static_cast<unsigned>(n));
@@ -114,7 +115,8 @@ TEST(ReportLayout, AChainIsStraight) {
 
 TEST(ReportLayout, AnInputStandsRightAboveItsReader) {
   // 0 -> 1 -> 2 -> 3, and 4 is read by 5 only, which reads 3.
-  const Layout l = layered(std::vector<BoxSize>(6, {40, 20}), {{0, 1}, {1, 2}, {2, 3}, {3, 5}, {4, 5}});
+  const Layout l =
+      layered(std::vector<BoxSize>(6, {40, 20}), {{0, 1}, {1, 2}, {2, 3}, {3, 5}, {4, 5}});
   EXPECT_EQ(l.layers[4], l.layers[3]);
 }
 

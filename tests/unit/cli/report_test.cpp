@@ -68,7 +68,8 @@ TEST(Report, NeedsNothingElse) {
 }
 
 TEST(Report, EscapesWhatUsersWrite) {
-  Report r = report_of("# </pre><script>alert(1)</script> & \"x\" 'y'\n" + std::string(softmax_text));
+  Report r =
+      report_of("# </pre><script>alert(1)</script> & \"x\" 'y'\n" + std::string(softmax_text));
   r.name = "<b>&\"'\x01\xff.tang";
   r.again = "tang report '<img src=x>'";
   r.untimed = "<i>";
@@ -119,9 +120,10 @@ TEST(Report, FusedDefinitionsAreOneBox) {
 TEST(Html, TheCheckerSeesFaults) {
   const auto fault = [](const std::string& body) { return html_fault("<!DOCTYPE html>\n" + body); };
   EXPECT_EQ(fault("<p id=\"a\">x &lt; <a href=\"#a\">y</a></p>"), "");
-  for (const char* body : {"<p>", "</p>", "<p><b></p></b>", "a & b", "a > b", "<p id=\"a\"></p><p id=\"a\"></p>",
-                           "<a href=\"#no\"></a>", "<a href=\"x.html\"></a>", "<p class=x></p>", "\x01",
-                           "<p title=\"a & b\"></p>"})
+  for (const char* body :
+       {"<p>", "</p>", "<p><b></p></b>", "a & b", "a > b", "<p id=\"a\"></p><p id=\"a\"></p>",
+        "<a href=\"#no\"></a>", "<a href=\"x.html\"></a>", "<p class=x></p>", "\x01",
+        "<p title=\"a & b\"></p>"})
     EXPECT_NE(fault(body), "") << body;
 }
 
