@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/report_text.h"
+#include "emit/c_source.h"
 #include "front/elaborate.h"
 #include "html.h"
 
@@ -115,6 +116,13 @@ TEST(Report, FusedDefinitionsAreOneBox) {
   EXPECT_EQ(boxes(derived), 1u);
   EXPECT_TRUE(has(derived, "s_1 recomputed"));
   EXPECT_TRUE(has(derived, "f32 [8, 8, 64]"));
+}
+
+TEST(Report, ItsCIsThatOfTheWholeProgram) {
+  const Report r = report_of(*read_file("examples/lstm_step.tang", 1 << 20));
+  const LoopProgram& program = r.derived.program();
+  for (size_t k = 0; k < program.kernels.size(); ++k)
+    EXPECT_TRUE(has(c_source(program), c_kernel_source(program, k))) << k;
 }
 
 TEST(Html, TheCheckerSeesFaults) {
