@@ -44,7 +44,8 @@ class SourceWriter {
         options_(options),
         plan_(plan_workspace(program)),
         arguments_(program.arguments()),
-        names_(snippet("c.words")) {}
+        names_(snippet("c.words")),
+        first_(loop::first_of_each(program)) {}
 
   std::string write() {
     header();
@@ -63,9 +64,17 @@ class SourceWriter {
     return out_.take();
   }
 
+  std::string write_one(size_t kernel) {
+    name_kernels();
+    const size_t k = first_[kernel];
+    write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_);
+    return out_.take();
+  }
+
  private:
   void header();
   void helpers();
+  void name_kernels();
   void kernels();
   void sizes();
   void workspace();
@@ -83,6 +92,7 @@ class SourceWriter {
   WorkspacePlan plan_;
   std::vector<BufferId> arguments_;
   Namer names_;
+  std::vector<size_t> first_;  // of equal kernels, by kernel
   std::vector<std::string> kernel_names_;
   Writer out_;
 };
@@ -120,16 +130,19 @@ void SourceWriter::helpers() {
 }
 
 // Kernels that differ in names only are one function.
-void SourceWriter::kernels() {
-  const std::vector<size_t> first = loop::first_of_each(program_);
+void SourceWriter::name_kernels() {
+  const bool alone = options_.prefix == "tang";
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
     const std::string& name = program_.kernels[k].name;
-    const bool alone = options_.prefix == "tang";
-    kernel_names_.push_back(first[k] < k ? kernel_names_[first[k]]
-                                         : names_.name(alone ? name : options_.prefix + name));
+    kernel_names_.push_back(first_[k] < k ? kernel_names_[first_[k]]
+                                          : names_.name(alone ? name : options_.prefix + name));
   }
+}
+
+void SourceWriter::kernels() {
+  name_kernels();
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
-    if (first[k] < k) continue;
+    if (first_[k] < k) continue;
     out_.blank();
     write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_);
   }
@@ -282,11 +295,7 @@ std::string c_source(const LoopProgram& program, const CSourceOptions& options) 
 }
 
 std::string c_kernel_source(const LoopProgram& program, size_t kernel) {
-  Writer out;
-  Namer names(snippet("c.words"));
-  const std::string name = names.name(program.kernels[kernel].name);
-  write_kernel(out, program, program.kernels[kernel], name, names);
-  return out.take();
+  return SourceWriter(program, {}).write_one(kernel);
 }
 
 }  // namespace tang
