@@ -26,3 +26,4 @@ endfunction()
 
 tang_embed(emit/snippets snippet "src/emit/snippets/*")
 tang_embed(target/definitions definition "src/target/*.def")
+tang_embed(cli/pages page "src/cli/report/*")

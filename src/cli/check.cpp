@@ -13,15 +13,7 @@ namespace {
 
 std::string again(const Session& s, const std::string& device) {
   const Options& o = s.options;
-  std::string text = fmt::format("tang check {}", o.file);
-  for (const auto& [name, value] : o.sizes) text += fmt::format(" -D {}={}", name, value);
-  text += fmt::format(" --device {} --seed {}", device, o.seed);
-  for (const std::string& word : o.in) text += " --in " + word;
-  for (const std::string& word : o.store) text += " --store " + word;
-  for (const std::string& word : o.replace) text += " --replace " + word;
-  if (o.tol) text += fmt::format(" --tol {}", *o.tol);
-  if (o.math != MathMode::real) text += o.math == MathMode::ieee ? " --math ieee" : " --math fast";
-  return text;
+  return "tang check " + o.file + program_arguments(o) + " --device " + device + input_arguments(o);
 }
 
 std::string value_text(const Value& v) {

@@ -13,6 +13,7 @@ Outcome<void> run_command(Session& s);
 Outcome<void> check_command(Session& s);
 Outcome<void> emit_command(Session& s);
 Outcome<void> bench_command(Session& s);
+Outcome<void> report_command(Session& s);
 Outcome<void> generate_command(Session& s);
 Outcome<void> reduce_command(Session& s);
 Outcome<void> rules_command(Session& s);
@@ -26,6 +27,8 @@ nlohmann::json poly_json(const Graph& g, const Poly& p);
 // Workspace buffers of a program, from its launch record.
 nlohmann::json allocations_json(const Variant& v);
 
+// Bytes of a buffer; of block formats what an element takes on average, rounded up.
+Poly buffer_bytes(const loop::Buffer& b);
 // Bytes a program's kernels write: outputs and workspace.
 Poly bytes_written(const LoopProgram& program);
 // Bytes of the buffers a kernel touches, and the scalar operations of its loops, at bound sizes.

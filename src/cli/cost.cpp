@@ -12,15 +12,6 @@ namespace tang::cli {
 
 namespace {
 
-// Of block formats the bytes an element takes on average, rounded up.
-Poly bytes_of(const loop::Buffer& b) {
-  const FormatInfo& f = info(b.format);
-  if (const auto n = b.count.constant(); n && bytes_for(b.format, *n))
-    return *bytes_for(b.format, *n);
-  if (is_block(b.format)) return b.count * Poly((f.block_bytes + f.block - 1) / f.block);
-  return b.count * Poly(std::max<int64_t>(1, f.bits / 8));
-}
-
 double size(const Graph& g, const std::vector<DimId>& dims) {
   double product = 1;
   for (DimId d : dims) product *= static_cast<double>(bound_value(g, g.extent(d)).value_or(1));
@@ -55,6 +46,14 @@ double node_flops(const Graph& g, const Node& n) {
 
 }  // namespace
 
+Poly buffer_bytes(const loop::Buffer& b) {
+  const FormatInfo& f = info(b.format);
+  if (const auto n = b.count.constant(); n && bytes_for(b.format, *n))
+    return *bytes_for(b.format, *n);
+  if (is_block(b.format)) return b.count * Poly((f.block_bytes + f.block - 1) / f.block);
+  return b.count * Poly(std::max<int64_t>(1, f.bits / 8));
+}
+
 nlohmann::json poly_json(const Graph& g, const Poly& p) {
   if (const auto n = bound_value(g, p)) return *n;
   return print_poly(g, p);
@@ -79,15 +78,15 @@ nlohmann::json allocations_json(const Variant& v) {
 Poly bytes_written(const LoopProgram& program) {
   Poly total;
   for (const loop::Kernel& k : program.kernels)
-    for (loop::BufferId id : k.writes) total = total + bytes_of(program[id]);
+    for (loop::BufferId id : k.writes) total = total + buffer_bytes(program[id]);
   return total;
 }
 
 int64_t kernel_bytes(const Variant& v, size_t kernel) {
   const loop::Kernel& k = v.program().kernels[kernel];
   Poly total;
-  for (loop::BufferId id : k.reads) total = total + bytes_of(v.program()[id]);
-  for (loop::BufferId id : k.writes) total = total + bytes_of(v.program()[id]);
+  for (loop::BufferId id : k.reads) total = total + buffer_bytes(v.program()[id]);
+  for (loop::BufferId id : k.writes) total = total + buffer_bytes(v.program()[id]);
   return bound_value(v.graph, total).value_or(0);
 }
 

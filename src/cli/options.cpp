@@ -49,6 +49,10 @@ const std::vector<Command>& commands() {
        "tang emit examples/attention.tang -o out"},
       {"bench", "time each kernel and the whole program",
        "tang bench examples/attention.tang -D seq=1024 --vs-naive"},
+      {"report",
+       "one page to read in a browser: graphs before and after, the derivation, kernels, times and "
+       "memory",
+       "tang report examples/attention.tang -D seq=512 -o report.html"},
       {"reduce",
        "shrink a program that fails check to a small one that fails in the same way, printed to "
        "stdout with its params bound; what was found goes to stderr. Exit 2 if it passes check",
@@ -66,7 +70,6 @@ const std::vector<Command>& commands() {
       {"tune", "measure candidate schedules and keep the best", "", true, true},
       {"bound", "the traffic bound and the optimal tile", "", true, true},
       {"grad", "print the gradient graph", "", true, true},
-      {"report", "one page with graphs, derivation and timings", "", true, true},
   };
   return list;
 }
@@ -146,6 +149,11 @@ void add_command_options(const std::string& name, CLI::App* app, Options& o, Raw
     app->add_option("--limits", o.limits, "limits of a device that is absent")->type_name("FILE");
   } else if (name == "bench") {
     app->add_flag("--vs-naive", o.vs_naive, "also time the program as written");
+    app->add_flag("--warm", o.warm, "the same buffers in every run (default: rotated)");
+    app->add_option("--runs", raw.runs, "number of timed runs")->type_name("N");
+  } else if (name == "report") {
+    app->add_option("-o", o.output_file, "page to write (required)")->type_name("FILE");
+    app->add_flag("--no-run", o.no_run, "leave out the times; params may stay without a value");
     app->add_flag("--warm", o.warm, "the same buffers in every run (default: rotated)");
     app->add_option("--runs", raw.runs, "number of timed runs")->type_name("N");
   } else if (name == "generate") {
@@ -367,6 +375,23 @@ Parsed parse_arguments(const std::vector<std::string>& arguments) {
   read_values(p.raw, p.options, result.errors);
   if (result.errors.empty()) result.options = std::move(p.options);
   return result;
+}
+
+std::string program_arguments(const Options& o) {
+  std::string text;
+  for (const auto& [name, value] : o.sizes) text += fmt::format(" -D {}={}", name, value);
+  for (const std::string& word : o.store) text += " --store " + word;
+  return text;
+}
+
+std::string input_arguments(const Options& o) {
+  std::string text = fmt::format(" --seed {}", o.seed);
+  for (const std::string& word : o.in) text += " --in " + word;
+  for (const std::string& word : o.replace) text += " --replace " + word;
+  if (!o.schedule_in.empty()) text += " --schedule " + o.schedule_in;
+  if (o.tol) text += fmt::format(" --tol {}", *o.tol);
+  if (o.math != MathMode::real) text += o.math == MathMode::ieee ? " --math ieee" : " --math fast";
+  return text;
 }
 
 std::string general_help() {

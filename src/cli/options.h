@@ -33,13 +33,14 @@ struct Options {
 
   std::vector<std::string> in, out, store, accumulate, replace;
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
+  bool no_run = false;                // of report: no times
   double budget = 60;                 // of reduce, in seconds
-  int runs = 0;                       // of bench; 0: as many as time allows
+  int runs = 0;                       // of bench and report; 0: as many as time allows
   std::string model, tokenizer;       // of generate
   std::optional<std::string> prompt;  // "-" is stdin
   std::optional<int64_t> steps;       // none: 128, or as many as the context has room for
   double temperature = 0;
-  std::string dump_dir, output_dir, schedule_in, schedule_out, limits, coq;
+  std::string dump_dir, output_dir, output_file, schedule_in, schedule_out, limits, coq;
 };
 
 struct Parsed {
@@ -50,6 +51,12 @@ struct Parsed {
 };
 
 Parsed parse_arguments(const std::vector<std::string>& arguments);
+
+// The options that say what is computed, as they stand on a command line: " -D seq=4 --store
+// y=f16".
+std::string program_arguments(const Options& o);
+// Those that say on what and how: " --seed 0 --in q=q.npy --math ieee".
+std::string input_arguments(const Options& o);
 
 // What `tang help` and `tang help CMD` print; nullopt for an unknown command.
 std::string general_help();

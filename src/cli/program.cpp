@@ -20,7 +20,7 @@ Command find_function(const std::string& name) {
       {"derive", derive_command},     {"run", run_command},         {"check", check_command},
       {"emit", emit_command},         {"bench", bench_command},     {"rules", rules_command},
       {"generate", generate_command}, {"devices", devices_command}, {"cache", cache_command},
-      {"help", help_command},         {"reduce", reduce_command}};
+      {"help", help_command},         {"reduce", reduce_command},   {"report", report_command}};
   const auto it = table.find(name);
   return it == table.end() ? nullptr : it->second;
 }

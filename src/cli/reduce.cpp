@@ -178,15 +178,8 @@ Verdict check_apart(const std::function<Verdict()>& check, milliseconds limit) {
 }
 
 std::string again(const Options& o) {
-  std::string text = "tang check FILE";
-  if (!o.devices.empty()) text += fmt::format(" --device {}", fmt::join(o.devices, ","));
-  text += fmt::format(" --seed {}", o.seed);
-  for (const std::string& word : o.in) text += " --in " + word;
-  for (const std::string& word : o.replace) text += " --replace " + word;
-  if (!o.schedule_in.empty()) text += " --schedule " + o.schedule_in;
-  if (o.tol) text += fmt::format(" --tol {}", *o.tol);
-  if (o.math != MathMode::real) text += o.math == MathMode::ieee ? " --math ieee" : " --math fast";
-  return text;
+  const std::string devices = fmt::format("{}", fmt::join(o.devices, ","));
+  return "tang check FILE" + (devices.empty() ? "" : " --device " + devices) + input_arguments(o);
 }
 
 }  // namespace

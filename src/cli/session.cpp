@@ -194,7 +194,7 @@ Outcome<void> Session::draw_inputs() {
 Outcome<Derivation> Session::derive_program() {
   DeriveOptions o;
   o.math = options.math;
-  o.keep_texts = options.command == "derive";  // only derive prints them
+  o.keep_texts = options.command == "derive" || options.command == "report";  // they print them
   Derivation d = derive(naive, o);
   // A rule's name stops after its first round, or dumps the program after its last application.
   const auto after = [&](const std::string& rule, bool last) {

@@ -44,7 +44,8 @@ class SourceWriter {
         options_(options),
         plan_(plan_workspace(program)),
         arguments_(program.arguments()),
-        names_(snippet("c.words")) {}
+        names_(snippet("c.words")),
+        first_(loop::first_of_each(program)) {}
 
   std::string write() {
     header();
@@ -63,9 +64,18 @@ class SourceWriter {
     return out_.take();
   }
 
+  std::string write_one(size_t kernel) {
+    name_kernels();
+    const size_t k = first_[kernel];
+    CVector vectors(false);
+    write_kernel(out_, program_, program_.kernels[k], kernel_names_[k], names_, vectors);
+    return out_.take();
+  }
+
  private:
   void header();
   void helpers();
+  void name_kernels();
   void kernels();
   void sizes();
   void workspace();
@@ -83,6 +93,7 @@ class SourceWriter {
   WorkspacePlan plan_;
   std::vector<BufferId> arguments_;
   Namer names_;
+  std::vector<size_t> first_;  // of equal kernels, by kernel
   std::vector<std::string> kernel_names_;
   Writer out_;
 };
@@ -120,18 +131,21 @@ void SourceWriter::helpers() {
 }
 
 // Kernels that differ in names only are one function.
-void SourceWriter::kernels() {
-  const std::vector<size_t> first = loop::first_of_each(program_);
+void SourceWriter::name_kernels() {
+  const bool alone = options_.prefix == "tang";
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
     const std::string& name = program_.kernels[k].name;
-    const bool alone = options_.prefix == "tang";
-    kernel_names_.push_back(first[k] < k ? kernel_names_[first[k]]
-                                         : names_.name(alone ? name : options_.prefix + name));
+    kernel_names_.push_back(first_[k] < k ? kernel_names_[first_[k]]
+                                          : names_.name(alone ? name : options_.prefix + name));
   }
+}
+
+void SourceWriter::kernels() {
+  name_kernels();
   CVector vectors(options_.prefix != "tang");
   Writer text;
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
-    if (first[k] < k) continue;
+    if (first_[k] < k) continue;
     text.blank();
     write_kernel(text, program_, program_.kernels[k], kernel_names_[k], names_, vectors);
   }
@@ -291,6 +305,10 @@ void SourceWriter::kernel_entry() {
 
 std::string c_source(const LoopProgram& program, const CSourceOptions& options) {
   return SourceWriter(program, options).write();
+}
+
+std::string c_kernel_source(const LoopProgram& program, size_t kernel) {
+  return SourceWriter(program, {}).write_one(kernel);
 }
 
 }  // namespace tang

@@ -32,6 +32,9 @@ struct CSourceOptions {
 // The text is the same for the same program. The program must be verified.
 std::string c_source(const LoopProgram& program, const CSourceOptions& options = {});
 
+// The function of one kernel as it stands there; that of the first of kernels that are equal.
+std::string c_kernel_source(const LoopProgram& program, size_t kernel);
+
 // The header beside it: prototypes, and names for the places of buffers and symbols. `stem` is the
 // name of the file without ".h"; the names begin with it.
 std::string c_header(const LoopProgram& program, const std::string& stem);

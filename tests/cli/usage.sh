@@ -33,7 +33,7 @@ expect 2 run "$attention" -D seq=4 --store s=i32; err "kind"
 expect 2 run "$attention" -D seq=4 --accumulate s=f16; err "not built yet"
 expect 2 derive "$attention" --stop-after=nothing; err "no pass"
 expect 2 check "$attention" -D seq=4 --replace z=f; err "no kernel \`z\`"
-for command in tune bound grad report; do
+for command in tune bound grad; do
   expect 2 $command "$attention"; err "not built yet"
   expect 2 $command "$attention" --json; out '"id":"E0806"'
 done

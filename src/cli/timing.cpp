@@ -1,0 +1,125 @@
+#include "cli/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "run/memory.h"
+
+namespace tang::cli {
+
+namespace {
+
+constexpr double time_wanted_ms = 1000;              // for the timed runs of one program
+constexpr int64_t rotated_bytes = int64_t{1} << 27;  // more than the caches hold
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+// Copies of everything a run touches, used in turn so that no run finds its data in the caches.
+class Sets {
+ public:
+  struct Set {
+    std::vector<Array> inputs;
+    std::optional<ProgramMemory> memory;
+  };
+
+  static Result<std::unique_ptr<Sets>> make(const Variant& v, const std::vector<Array*>& inputs,
+                                            int64_t workspace, bool warm) {
+    auto sets = std::make_unique<Sets>();
+    const std::vector<int64_t> symbols = bound_params(v.graph);
+    double bytes = static_cast<double>(workspace);
+    for (const loop::Buffer& b : v.program().buffers)
+      bytes += static_cast<double>(
+          bytes_for(b.format, b.count.evaluate(symbols).value_or(0)).value_or(0));
+    const double room = static_cast<double>(memory_limit()) / 4;
+    double wanted =
+        warm ? 1
+             : std::min(16.0, std::ceil(static_cast<double>(rotated_bytes) / std::max(bytes, 1.0)));
+    wanted = std::max(
+        1.0, std::min(std::max(wanted, warm ? 1.0 : 2.0), std::floor(room / std::max(bytes, 1.0))));
+    for (int k = 0; k < static_cast<int>(wanted); ++k) {
+      auto set = std::make_unique<Set>();
+      std::vector<Array*> pointers;
+      for (const Array* a : inputs) set->inputs.push_back(*a);
+      for (Array& a : set->inputs) pointers.push_back(&a);
+      auto memory = ProgramMemory::make(v.program(), symbols, pointers,
+                                        ProgramMemory::Workspace::joined, workspace);
+      if (!memory) return tl::unexpected(memory.error());
+      set->memory = std::move(*memory);
+      sets->all_.push_back(std::move(set));
+    }
+    return sets;
+  }
+
+  ProgramMemory& next() { return *all_[turn_++ % all_.size()]->memory; }
+
+ private:
+  std::vector<std::unique_ptr<Set>> all_;
+  size_t turn_ = 0;
+};
+
+int runs_for(const Options& o, double first_ms) {
+  if (o.runs > 0) return o.runs;
+  return static_cast<int>(std::clamp(time_wanted_ms / std::max(first_ms, 1e-3), 3.0, 50.0));
+}
+
+Result<void> time_total(Session& s, const Variant& v, const Executable& program, Times& times) {
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  const auto workspace = program.workspace_bytes(symbols);
+  if (!workspace) return tl::unexpected(workspace.error());
+  auto sets = Sets::make(v, s.inputs(), *workspace, s.options.warm);
+  if (!sets) return tl::unexpected(sets.error());
+  std::vector<double> all;
+  double first = 0;
+  for (int k = -1; k < runs_for(s.options, first); ++k) {  // run -1 warms up
+    ProgramMemory& m = (*sets)->next();
+    const auto ran = program.run(m.arguments(), symbols, m.workspace());
+    if (!ran) return tl::unexpected(ran.error());
+    if (k < 0)
+      first = ran->total_ms;
+    else
+      all.push_back(ran->total_ms);
+  }
+  times.runs = static_cast<int>(all.size());
+  times.total_ms = quantile(all, 0.5);
+  if (times.total_ms > 0)
+    times.spread = (quantile(all, 0.75) - quantile(all, 0.25)) / 2 / times.total_ms;
+  return {};
+}
+
+Result<void> time_kernels(Session& s, const Variant& v, const Executable& program, Times& times) {
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  const size_t count = v.program().kernels.size();
+  if (count == 1) {
+    times.kernels = {times.total_ms};
+    return {};
+  }
+  auto memory =
+      ProgramMemory::make(v.program(), symbols, s.inputs(), ProgramMemory::Workspace::separate, 0);
+  if (!memory) return tl::unexpected(memory.error());
+  std::vector<std::vector<double>> all(count);
+  for (int k = -1; k < std::min(times.runs, 10); ++k)
+    for (size_t n = 0; n < count; ++n) {
+      const auto ms = program.run_kernel(n, memory->buffers(), symbols);
+      if (!ms) return tl::unexpected(ms.error());
+      if (k >= 0) all[n].push_back(*ms);
+    }
+  for (const auto& values : all) times.kernels.push_back(quantile(values, 0.5));
+  return {};
+}
+
+}  // namespace
+
+Outcome<Times> measure(Session& s, const Variant& v) {
+  auto program = s.compile(v.program());
+  if (!program) return fail(program.error());
+  Times times;
+  if (auto ok = time_total(s, v, **program, times); !ok) return fail(ok.error());
+  if (auto ok = time_kernels(s, v, **program, times); !ok) return fail(ok.error());
+  return times;
+}
+
+}  // namespace tang::cli
