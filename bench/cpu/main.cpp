@@ -90,6 +90,8 @@ int main_of(int argc, char** argv) {
   app.add_option("--limit", o.referee.race.limit_s, "seconds for a race, after 3 rounds (30)");
   app.add_flag("--cpu-time", o.referee.cpu_time,
                "one thread: count its processor time, for a machine that others use");
+  app.add_flag("!--default-malloc", o.referee.torch_keeps_memory,
+               "torch as it comes: page faults in each call that makes large results");
   app.add_option("--out", o.out, "append the lines to this file, not stdout");
   app.add_option("--llama", o.suites.llama, "llama2.c's run, for the suite llama");
   app.add_option("--model", o.suites.model, "stories260K.bin");

@@ -23,7 +23,9 @@ size_t fastest(const std::vector<std::pair<std::string, Timing>>& peers) {
 
 Torch& Referee::torch(int threads) {
   auto& torch = torch_[threads];
-  if (!torch) torch = std::make_unique<Torch>(options_.torch_script, options_.folder, threads);
+  if (!torch)
+    torch = std::make_unique<Torch>(options_.torch_script, options_.folder, threads,
+                                    options_.torch_keeps_memory);
   return *torch;
 }
 

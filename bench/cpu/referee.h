@@ -11,6 +11,7 @@ struct RefereeOptions {
   std::string torch_script;
   std::string folder;  // for files; ours
   int64_t latency_calls = 20000;
+  bool torch_keeps_memory = true;
   bool cpu_time = false;  // of races with one thread, single calls excepted
 };
 

@@ -52,9 +52,10 @@ Outcome<void> Torch::start() {
     const std::string threads = fmt::format("{}", threads_);
     for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"})
       setenv(name, threads.c_str(), 1);
-    // Results of earlier calls are used again; otherwise torch would be timed at page faults.
-    setenv("MALLOC_MMAP_MAX_", "0", 1);
-    setenv("MALLOC_TRIM_THRESHOLD_", "1099511627776", 1);
+    if (keep_memory_) {
+      setenv("MALLOC_MMAP_MAX_", "0", 1);
+      setenv("MALLOC_TRIM_THRESHOLD_", "1099511627776", 1);
+    }
     // Debian's python3-torch belongs to the system's python.
     execl("/usr/bin/python3", "python3", script_.c_str(), nullptr);
     _exit(127);
@@ -93,6 +94,7 @@ Outcome<std::string> Torch::version() {
     auto reply = ask({{"do", "version"}});
     if (!reply) return tl::unexpected(reply.error());
     version_ = "PyTorch " + (*reply)["version"].get<std::string>();
+    if (!keep_memory_) version_ += " (default malloc)";
   }
   return version_;
 }

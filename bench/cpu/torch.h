@@ -11,13 +11,19 @@ namespace tang::bench_cpu {
 
 class Torch {
  public:
-  Torch(std::string script, std::string folder, int threads)
-      : script_(std::move(script)), folder_(std::move(folder)), threads_(threads) {}
+  // keep_memory: results of earlier calls are used again, as in a long run with a good allocator.
+  // Otherwise glibc's defaults hold, and large results cost page faults in each call.
+  Torch(std::string script, std::string folder, int threads, bool keep_memory)
+      : script_(std::move(script)),
+        folder_(std::move(folder)),
+        threads_(threads),
+        keep_memory_(keep_memory) {}
   ~Torch();
   Torch(const Torch&) = delete;
   Torch& operator=(const Torch&) = delete;
 
-  // "PyTorch 1.13.0". An error where python3-torch is not installed.
+  // "PyTorch 1.13.0", with "(default malloc)" where memory is not kept. An error where
+  // python3-torch is not installed.
   Outcome<std::string> version();
   // Makes `c` the program's case. The contender holds until the next one is made.
   Outcome<std::unique_ptr<Contender>> contender(const Case& c, const Inputs& inputs);
@@ -34,6 +40,7 @@ class Torch {
 
   std::string script_, folder_, version_;
   int threads_;
+  bool keep_memory_;
   pid_t child_ = 0;
   int to_ = -1, from_ = -1;
   std::string pending_;
