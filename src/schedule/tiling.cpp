@@ -64,6 +64,10 @@ class Tiler {
     int total = 0;
     for (const Access& a : s.accesses) {
       const int how = motion(a, d);
+      if (!s.reduce.empty() && !moves_in_terms(a)) {  // once for all terms
+        total += how == 1 ? 1 : how == 2 ? -1 : 0;
+        continue;
+      }
       total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -5) : 1;
     }
     if (contains(s.reduce, d)) total -= 3;

@@ -130,18 +130,18 @@ size_t KernelLowering::first_reduce() const {
 void KernelLowering::block(size_t level) {
   for (const StagePlan& s : plan_->stages)
     if (s.level == level) stage(s);
-  const bool states = level == first_reduce() && level < plan_->blocks.size();
+  const bool innermost = level == plan_->blocks.size();
+  const bool states = level == first_reduce() && (pivot_ || !innermost);
   if (states) begin_states();
-  if (level == plan_->blocks.size()) {
-    if (pivot_)
-      pivot_block();
-    else
-      run_nest(main_nest());
-    return;
+  if (!innermost) {
+    open_block(plan_->blocks[level]);
+    block(level + 1);
+    close_block(plan_->blocks[level]);
+  } else if (pivot_) {
+    pivot_block();
+  } else {
+    run_nest(main_nest());
   }
-  open_block(plan_->blocks[level]);
-  block(level + 1);
-  close_block(plan_->blocks[level]);
   if (states) end_states();
 }
 
