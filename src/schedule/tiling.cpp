@@ -206,6 +206,9 @@ NestShape shape_of(const Graph& g, const Node& n) {
     s.accesses.push_back(access_of(g, t.tensor, forms));
     s.accesses.back().store = true;
   }
+  for (const Guard& guard : n.guards)  // solved for one summed coordinate at each point
+    if (guard.what == Guard::What::zero)
+      for (const Form::Term& t : guard.form.terms) s.sizes[t.dim] = 1;
   s.states = 0;
   for (const Fold& f : n.folds) {
     s.commutative &= g[f.monoid].commutative;

@@ -65,8 +65,12 @@ std::string KernelLowering::unsupported() const {
         }))
       return "a definition computed inside another";
   for (const Guard& guard : node_.guards)
-    for (DimId d : node_.reduce)
+    for (DimId d : node_.reduce) {
       if (segment_of(g, guard, d)) return "a segment";
+      const auto c = guard.form.coefficient(d).constant();
+      if (guard.what == Guard::What::zero && c != 0 && c != 1 && c != -1)
+        return "an equality with a stride";
+    }
   for (const Fold& f : node_.folds) {
     const auto& kinds = g[f.monoid].kinds;
     if (std::any_of(kinds.begin(), kinds.end(), [&](Kind k) { return k != kinds[0]; }))
@@ -140,7 +144,7 @@ void KernelLowering::block(size_t level) {
   } else if (pivot_) {
     pivot_block();
   } else {
-    run_nest(main_nest());
+    NestLowering(g, b, env_).run(main_nest());
   }
   if (states) end_states();
 }
@@ -159,6 +163,7 @@ Form KernelLowering::easiest(const Form& rest) const {
 void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId d = loop.dim;
   const Poly extent = g.extent(d);
+  if (const auto n = extent.constant(); n && *n <= loop.step) return;  // one block
   Op::Range r;
   r.lo = {Form(0)}, r.hi = {Form(extent)};
   if (contains(node_.reduce, d))
@@ -198,6 +203,7 @@ void KernelLowering::open_block(const BlockLoop& loop) {
 }
 
 void KernelLowering::close_block(const BlockLoop& loop) {
+  if (!env_.spans.contains(loop.dim)) return;
   env_.spans.erase(loop.dim);
   b.close();
 }
@@ -247,7 +253,7 @@ Nest KernelLowering::main_nest() {
 }
 
 void KernelLowering::run_nest(Nest nest) {
-  if (nest.tile.empty() && nest.points.size() + nest.reduce.size() > 0) {
+  if (nest.points.size() + nest.reduce.size() > 0) {
     const NestPlan p = plan_nest(g, shape(nest), machine_);
     nest.points = p.points, nest.reduce = p.reduce, nest.tile = p.tile;
   }

@@ -66,6 +66,8 @@ class KernelLowering {
   // The pivot form (lower_pivot.cpp).
   void pivot_block();
   ExprId lifted(uint32_t component);
+  ExprId lift(uint32_t component, ExprId pivot);
+  ValueId not_finite(const std::vector<uint32_t>& components);
   ExprId act(ExprId own, ExprId common);
 
   Graph& g;

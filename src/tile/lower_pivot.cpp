@@ -22,6 +22,75 @@ ExprId KernelLowering::lifted(uint32_t component) {
   });
 }
 
+// The same as the monoid says it, with the term's pivot given.
+ExprId KernelLowering::lift(uint32_t component, ExprId pivot) {
+  const Fold& f = node_.folds[0];
+  const ExprId own = g[f.monoid].lift[pivot_->component];
+  return substitute_leaves(g, g[f.monoid].lift[component],
+                           [&](LeafId id) -> std::optional<ExprId> {
+                             const tang::Leaf l = g.leaf(id);
+                             if (l.what != What::argument) return std::nullopt;
+                             return g.pool[own].op == tang::Op::var &&
+                                            g.pool[own].variable() == id
+                                        ? pivot
+                                        : f.args[l.number];
+                           });
+}
+
+// 1 if some value in the block is infinite or no number, otherwise 0: a sum of zeros tells.
+ValueId KernelLowering::not_finite(const std::vector<uint32_t>& components) {
+  const State sum = new_state(plan_->name + "_finite", {});
+  Nest n;
+  for (uint32_t k : components) {
+    const ExprId value = lifted(k);
+    for (DimId d : dims_of(g, value))
+      if (!contains(n.reduce, d)) n.reduce.push_back(d);
+    const uint32_t number = static_cast<uint32_t>(n.parts.size());
+    Part part;
+    part.identity = g.pool.real(0);
+    const ExprId state = state_leaf(g, What::left, number, Kind::real);
+    part.step = g.make(tang::Op::add, state, g.pool.make(tang::Op::mul, value, g.pool.real(0)));
+    part.combine =
+        g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
+    part.fold = number;
+    n.parts.push_back(part);
+    n.monoids.push_back(*builtin_monoid(g, "sum", std::vector<Kind>{Kind::real}));
+  }
+  ExprId all = state_leaf(g, What::left, 0, Kind::real);
+  for (uint32_t k = 1; k < n.parts.size(); ++k)
+    all = g.make(tang::Op::add, all, state_leaf(g, What::left, k, Kind::real));
+  n.stores = {store(sum, all)};
+  run_nest(std::move(n));
+
+  Op load;
+  load.kind = OpKind::load;
+  Ref ref;
+  ref.what = Ref::What::memory;
+  ref.memory = env_.places.at(sum.tensor).memory;
+  load.refs = {ref};
+  Type type;
+  type.placement = b.placement({}, Placement(0));
+  type.format = env_.real;
+  const ValueId zeros = b.value("zeros", type);
+  load.results = {zeros};
+  b.add(load);
+  Op test;
+  test.kind = OpKind::map;
+  test.args = {zeros};
+  Leaf leaf;
+  leaf.argument = 0;
+  test.leaves = {leaf};
+  ExprPool& pool = b.kernel().pool;
+  const ExprId x = pool.var(0, Kind::real);
+  test.body = pool.make(tang::Op::select, pool.make(tang::Op::eq, x, x), pool.integer(0),
+                        pool.integer(1));
+  type.format = Format::i64;
+  const ValueId flag = b.value("not_finite", type);
+  test.results = {flag};
+  b.add(test);
+  return flag;
+}
+
 ExprId KernelLowering::act(ExprId own, ExprId common) {
   return substitute_leaves(g, pivot_->act, [&](LeafId id) -> std::optional<ExprId> {
     return g.leaf(id).what == What::left ? own : common;
@@ -97,14 +166,24 @@ void KernelLowering::pivot_block() {
   }
   run_nest(std::move(map));
 
-  // The sums along other points too.
-  for (uint32_t k : others) {
-    Nest contract;
-    contract.points = states_[k].dims;
-    contract.reduce = node_.reduce;
-    sums(contract, k, g.make(tang::Op::mul, read(weights), lifted(k)),
-         g.make(tang::Op::mul, read(states_[k]), scaled));
-    run_nest(std::move(contract));
+  // The sums along other points too. A weight of 0 leaves a term out, unless its value is no finite
+  // number: then terms are tested one by one.
+  const auto contract = [&](bool tested) {
+    for (uint32_t k : others) {
+      Nest n;
+      n.points = states_[k].dims;
+      n.reduce = node_.reduce;
+      sums(n, k, g.make(tang::Op::mul, read(weights), tested ? lift(k, score) : lifted(k)),
+           g.make(tang::Op::mul, read(states_[k]), scaled));
+      run_nest(std::move(n));
+    }
+  };
+  if (!others.empty()) {
+    b.open_branch({Form(0) - Form::gathered(index_of(not_finite(others)))});
+    contract(false);
+    b.open_else();
+    contract(true);
+    b.close();
   }
 
   Nest keep;

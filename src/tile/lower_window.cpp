@@ -235,7 +235,7 @@ void KernelLowering::compute_rows(const KernelPlan& rows) {
   const Comprehension n = g[rows.node];
   const std::map<DimId, Span> spans = env_.spans;
   for (size_t a = 0; a < n.points.size(); ++a)
-    env_.spans[n.points[a]] = spans.at(outer_plan->blocks[a].dim);
+    env_.spans[n.points[a]] = span_of(outer_plan->blocks[a].dim);
   for (const Target& t : n.targets) {
     std::vector<Span> at;
     StagePlan plain;

@@ -212,12 +212,18 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
 // ---- states and stores -------------------------------------------------------------------------
 
 // Tiled coordinates of a state: the points it varies along and, while terms are kept apart, lanes.
+// Where there are lanes, which are folded together, all components of a state have the same.
 std::vector<DimId> NestLowering::state_dims(const Part& p, bool lanes) const {
-  std::vector<DimId> dims;
+  std::vector<DimId> dims, varies = p.varies;
+  const bool any = std::any_of(nest_->reduce.begin(), nest_->reduce.end(),
+                               [&](DimId d) { return tile_of(d) != nullptr; });
+  for (const Part& other : nest_->parts)
+    if (any && other.fold == p.fold)
+      varies.insert(varies.end(), other.varies.begin(), other.varies.end());
   for (const TileDim& t : nest_->tile) {
     if (!open_tiles_.contains(t.dim)) continue;
     const bool lane = contains(nest_->reduce, t.dim);
-    if (lane ? lanes : contains(p.varies, t.dim)) dims.push_back(t.dim);
+    if (lane ? lanes : contains(varies, t.dim)) dims.push_back(t.dim);
   }
   return dims;
 }
