@@ -144,7 +144,7 @@ void KernelLowering::block(size_t level) {
   } else if (pivot_) {
     pivot_block();
   } else {
-    NestLowering(g, b, env_).run(main_nest());
+    run_main(main_nest());
   }
   if (states) end_states();
 }
@@ -250,6 +250,57 @@ Nest KernelLowering::main_nest() {
         store(states_[k], state_leaf(g, tang::Leaf::What::left, k, n.parts[k].kind)));
   }
   return n;
+}
+
+// Targets that lack a point which may have no elements are stored in a nest without it.
+void KernelLowering::run_main(const Nest& nest) {
+  std::vector<std::vector<DimId>> sets;
+  std::vector<size_t> set_of;
+  for (const Store& s : nest.stores) {
+    std::vector<DimId> points;
+    for (DimId d : nest.points) {
+      const bool mentioned = std::any_of(s.at.begin(), s.at.end(),
+                                         [d](const Form& f) { return f.mentions(d); });
+      if (mentioned || g.extent(d).constant().value_or(0) > 0) points.push_back(d);
+    }
+    auto at = std::find(sets.begin(), sets.end(), points);
+    set_of.push_back(static_cast<size_t>(at - sets.begin()));
+    if (at == sets.end()) sets.push_back(points);
+  }
+  for (size_t k = 0; k < sets.size(); ++k) {
+    Nest part = nest;
+    part.stores.clear();
+    for (size_t s = 0; s < set_of.size(); ++s)
+      if (set_of[s] == k) part.stores.push_back(nest.stores[s]);
+    if (sets[k] != nest.points) restrict(part, sets[k]);
+    NestLowering(g, b, env_).run(part);
+  }
+}
+
+// The nest without some of its points, and without the components that vary along them.
+void KernelLowering::restrict(Nest& nest, const std::vector<DimId>& points) {
+  std::vector<Part> parts;
+  std::map<uint32_t, uint32_t> number;
+  for (uint32_t k = 0; k < nest.parts.size(); ++k) {
+    const auto& varies = nest.parts[k].varies;
+    if (!std::all_of(varies.begin(), varies.end(), [&](DimId d) { return contains(points, d); }))
+      continue;
+    number[k] = static_cast<uint32_t>(parts.size());
+    parts.push_back(nest.parts[k]);
+  }
+  const auto renamed = [&](ExprId e) {
+    return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
+      const tang::Leaf l = g.leaf(id);
+      if (l.what != tang::Leaf::What::left && l.what != tang::Leaf::What::right)
+        return std::nullopt;
+      return state_leaf(g, l.what, number.at(l.number), l.kind);
+    });
+  };
+  for (Part& p : parts) p.step = renamed(p.step), p.combine = renamed(p.combine);
+  for (Store& s : nest.stores) s.value = renamed(s.value);
+  nest.parts = std::move(parts);
+  nest.points = points;
+  std::erase_if(nest.tile, [&](const TileDim& t) { return !contains(points, t.dim); });
 }
 
 void KernelLowering::run_nest(Nest nest) {
