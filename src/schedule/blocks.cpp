@@ -32,7 +32,7 @@ class Blocks {
     if (pivot && fits(*pivot)) return pivot_blocks(*pivot);
     if (pivot && narrow(*pivot)) return narrow_blocks();
     if (!k_.inlined.empty() || row_) return;
-    product_blocks();
+    if (!padded_blocks()) product_blocks();
   }
 
  private:
@@ -239,6 +239,45 @@ class Blocks {
     k_.stages.push_back(panels(*across, columns, width, k_.blocks.size()));
     if (block_m < *m) k_.blocks.push_back({rows, block_m});
     k_.stages.push_back(panels(*down, rows, row_registers, k_.blocks.size()));
+  }
+
+  // A sum whose conditions keep one operand inside its tensor, and which no row coordinate enters:
+  // a window of it with zeros around makes the conditions needless.
+  bool padded_blocks() {
+    const MonoidFacts f = facts(g, n_.folds[0].monoid);
+    if (!f.sum || k_.nest.tile.size() != 2 || n_.guards.empty()) return false;
+    const DimId rows = k_.nest.tile[0].dim, columns = k_.nest.tile[1].dim;
+    if (k_.nest.tile[1].elem == 1 || !contains(n_.points, columns)) return false;
+    for (LeafId l : leaves_of(g, n_)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded || !mentions(l, columns) ||
+          mentions(l, rows) || count_reads(leaf.tensor) != 1)
+        continue;
+      const std::vector<Guard> bounds = inside_bounds(g, leaf.tensor, leaf.forms);
+      if (bounds.empty() || !keeps_inside(bounds)) continue;
+      double window = 1;
+      for (DimId d : dims_of_read(l))
+        if (d == columns || !contains(n_.points, d))
+          window *= static_cast<double>(size(d).value_or(1 << 30));
+      if (window > static_cast<double>(largest_window)) continue;
+      for (DimId d : n_.points)
+        if (d != rows && d != columns) k_.blocks.push_back({d, 1});
+      StagePlan s;
+      s.tensor = leaf.tensor;
+      for (size_t a = 0; a < leaf.forms.size(); ++a) s.axes.push_back(a);
+      s.level = k_.blocks.size();
+      s.padded = true;
+      k_.stages.push_back(std::move(s));
+      return true;
+    }
+    return false;
+  }
+
+  // The bounds are conditions of the terms.
+  bool keeps_inside(const std::vector<Guard>& bounds) const {
+    return std::all_of(bounds.begin(), bounds.end(), [&](const Guard& b) {
+      return std::find(n_.guards.begin(), n_.guards.end(), b) != n_.guards.end();
+    });
   }
 
   // The one read that moves along d and the terms and not along the other; its forms are plain

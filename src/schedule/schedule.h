@@ -45,6 +45,7 @@ struct StagePlan {
   std::vector<size_t> axes;  // of the tensor, slowest first
   size_t panel_axis = 0;     // cut in panels of `panel`, each of which holds all other axes
   int64_t panel = 0;         // 0: row-major
+  bool padded = false;       // with zeros outside of the tensor, for conditions that keep inside
 };
 
 struct KernelPlan {

@@ -162,6 +162,8 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   store.value = inside ? g.read(s.tensor, at) : g.guarded_read(s.tensor, at, first.fill());
   n.stores = {store};
   run_nest(std::move(n));
+  if (s.padded)
+    for (const Guard& bound : inside_bounds(g, s.tensor, first.forms)) std::erase(node_.guards, bound);
   const auto staged = [&](ExprId e) {
     return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
       const tang::Leaf l = g.leaf(id);
