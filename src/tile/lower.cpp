@@ -18,6 +18,7 @@ Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& mac
 }
 
 Result<LoweredKernel> KernelLowering::run() {
+  for (const Param& p : g.params) b.reserve(p.name);
   for (const InlinePlan& i : plan_->inlined) inlined_.push_back(g[i.node]);
   failure_ = unsupported();
   if (failure_.empty()) {

@@ -377,6 +377,7 @@ MonoidId NestLowering::monoid(size_t fold) {
   Monoid made;
   made.name = m.name;
   made.commutative = m.commutative;
+  made.kinds = m.kinds;
   for (size_t k = 0; k < m.kinds.size(); ++k) {
     made.fields.push_back(m.fields[k].empty() ? "x" + std::to_string(k) : m.fields[k]);
     made.identity.push_back(g.pool[m.identity[k]].value().as_real());

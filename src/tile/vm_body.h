@@ -86,7 +86,7 @@ class Body {
       const double x = values_[s.args[k]];
       args[k] = s.kinds[k] == Kind::real      ? tang::Value::real(x)
                 : s.kinds[k] == Kind::boolean ? tang::Value::boolean(x != 0)
-                                              : tang::Value::integer(static_cast<int64_t>(x));
+                                              : tang::Value::integer(tang::Value::real(x).as_integer());
     }
     return apply(s.op, s.format, args[0], args[1], args[2], s.kind).as_real();
   }
