@@ -13,6 +13,22 @@ namespace {
 
 using Scalar = tang::Op;
 
+// A node over operands made in another pool. Integer literals among reals become reals, so that
+// `0` and `0.0` make one program; an exponent stays what it is.
+ExprId made_of(ExprPool& to, ExprNode n, const std::map<ExprId, ExprId>& made) {
+  const size_t count = n.operands().size();
+  bool real = n.kind == Kind::real;
+  for (size_t k = 0; k < count; ++k) {
+    n.args[k] = made.at(n.args[k]);
+    real |= n.kind == Kind::boolean && to[n.args[k]].kind == Kind::real;
+  }
+  if (real && n.op != Scalar::pow && n.op != Scalar::cast)
+    for (size_t k = 0; k < count; ++k)
+      if (const ExprNode& x = to[n.args[k]]; x.op == Scalar::constant && x.kind == Kind::integer)
+        n.args[k] = to.real(x.value().as_real());
+  return rebuild(to, n);
+}
+
 // An expression of the graph in the kernel's pool; `leaf` gives what its variables become.
 template <class LeafOf>
 ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& leaf) {
@@ -27,9 +43,7 @@ ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& lea
       made[id] = to.constant(n.value());
       continue;
     }
-    ExprNode copy = n;
-    for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
-    made[id] = rebuild(to, copy);
+    made[id] = made_of(to, n, made);
   }
   return made.at(root);
 }
@@ -241,9 +255,7 @@ ValueId NestLowering::map(ExprId root, const Key& key) {
     } else if (!wanted[e] || shared) {
       made[e] = argument(op, eval(e), n.kind);
     } else {
-      ExprNode copy = n;
-      for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
-      made[e] = rebuild(b.kernel().pool, copy);
+      made[e] = made_of(b.kernel().pool, n, made);
     }
   }
   op.body = made.at(root);
