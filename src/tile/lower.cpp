@@ -156,10 +156,20 @@ Form KernelLowering::easiest(const Form& rest) const {
   return result;
 }
 
+// Whether one block has all of the coordinate: then it needs no loop.
+bool KernelLowering::whole(const BlockLoop& loop) const {
+  const auto extent = g.extent(loop.dim).constant();
+  return extent && *extent > 0 && *extent <= loop.step;
+}
+
 // Blocks in which no guard can hold are left out.
 void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId d = loop.dim;
   const Poly extent = g.extent(d);
+  if (whole(loop)) {
+    env_.spans[d] = span_of(d);
+    return;
+  }
   Op::Range r;
   r.lo = {Form(0)}, r.hi = {Form(extent)};
   if (contains(node_.reduce, d))
@@ -200,7 +210,7 @@ void KernelLowering::open_block(const BlockLoop& loop) {
 
 void KernelLowering::close_block(const BlockLoop& loop) {
   env_.spans.erase(loop.dim);
-  b.close();
+  if (!whole(loop)) b.close();
 }
 
 Span KernelLowering::span_of(DimId d) const {

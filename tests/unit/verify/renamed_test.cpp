@@ -57,7 +57,7 @@ std::string named(std::string text, const std::vector<std::string>& names) {
 }
 
 const std::string scores =
-    "dim h = 2, i = 65, j = 160, d = 16, e = 24\n"
+    "dim h = 2, i = 65, j = 129, d = 16, e = 24\n"
     "input q[h, i, d], k[h, j, d], v[h, j, e] : f32\n"
     "s[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])\n";
 
