@@ -6,7 +6,7 @@
 // instruction table (target/row.h), so a scalar loop, an AVX register tile and a warpgroup's matrix
 // product are the same operation with other rows.
 //
-//   kernel gemm
+//   kernel product
 //     axis m, n, k
 //     arg A[m : M, k : K] : bf16
 //     …
