@@ -357,7 +357,7 @@ std::string print(const Program& program, const Kernel& kernel) {
 std::string print(const Program& program) {
   std::string s;
   if (!program.params.empty()) s = fmt::format("param {}\n", fmt::join(program.params, ", "));
-  for (const Kernel& k : program.kernels) s += "\n" + print(program, k);
+  for (const Kernel& k : program.kernels) s += (s.empty() ? "" : "\n") + print(program, k);
   return s;
 }
 

@@ -114,10 +114,8 @@ class Values {
 
   void alike(const Op& op, Kind wanted, ValueId v) {
     if (v == ValueId::none || k_[v].type.what != Type::What::tile) return;
-    if (kind(k_[v].type.format) != wanted)
-      complain_(fmt::format("`{}` is {}, which is not {}", k_[v].name, name(k_[v].type.format),
-                            name(wanted)),
-                op);
+    if (const Kind is = kind(k_[v].type.format); is != wanted)
+      complain_(fmt::format("`{}` is {}, which is not {}", k_[v].name, name(is), name(wanted)), op);
   }
 
   void map(const Op& op) {
