@@ -34,8 +34,8 @@ struct Tiled {
 
 struct Lowered {
   LoopProgram program;
-  std::vector<Allocation> allocations;  // workspace buffers, in the program's order
-  tile::Program tiles;                  // of the kernels that have one
+  std::vector<Allocation> allocations;      // workspace buffers, in the program's order
+  tile::Program tiles;                      // of the kernels that have one
   std::vector<std::optional<Tiled>> tiled;  // by kernel of the loop program
 };
 

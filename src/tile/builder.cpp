@@ -20,9 +20,9 @@ KernelBuilder::KernelBuilder(std::string_view name, std::string_view target) {
 // A name that the text may have, that no other thing of the kernel has.
 std::string KernelBuilder::fresh(std::string_view wanted) {
   static const std::set<std::string, std::less<>> reserved = {
-      "none", "inf",  "nan", "fill", "row",    "valid", "carry", "to",      "partial", "and",  "or",
-      "not",  "true", "false", "axis", "arg", "out",   "work",  "memory", "map", "role", "channel",
-      "turn", "place", "monoid", "order"};
+      "none",   "inf", "nan",  "fill",    "row",   "valid", "carry",  "to",   "partial",
+      "and",    "or",  "not",  "true",    "false", "axis",  "arg",    "out",  "work",
+      "memory", "map", "role", "channel", "turn",  "place", "monoid", "order"};
   std::string base;
   for (char c : wanted)
     if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') base += c;

@@ -61,9 +61,8 @@ void KernelLowering::read_node() {
 std::string KernelLowering::unsupported() const {
   if (node_.scan) return "a scan";
   for (const InlinePlan& i : plan_->inlined)
-    if (std::none_of(plan_->stages.begin(), plan_->stages.end(), [&](const StagePlan& s) {
-          return s.tensor == g[i.node].targets[0].tensor;
-        }))
+    if (std::none_of(plan_->stages.begin(), plan_->stages.end(),
+                     [&](const StagePlan& s) { return s.tensor == g[i.node].targets[0].tensor; }))
       return "a definition computed inside another";
   for (const Guard& guard : node_.guards)
     for (DimId d : node_.reduce)
@@ -175,8 +174,8 @@ void KernelLowering::open_block(const BlockLoop& loop) {
   if (contains(node_.reduce, d))
     for (const Guard& guard : node_.guards) {
       if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
-      const bool known = std::all_of(
-          guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
+      const bool known =
+          std::all_of(guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
             return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
           });
       const auto c = guard.form.coefficient(d).constant();

@@ -60,8 +60,7 @@ void Machine::set_index(std::vector<int64_t>& index, PlacementId at, const Layou
     const auto& [number, v] = gathers.values[k];
     const size_t from = (*gathers.where[k])[e];
     gathers.held &= from != SIZE_MAX;
-    if (from != SIZE_MAX)
-      index[number] = tang::Value::real(v.part->elements[from]).as_integer();
+    if (from != SIZE_MAX) index[number] = tang::Value::real(v.part->elements[from]).as_integer();
   }
 }
 
@@ -337,8 +336,8 @@ const Machine::Table& Machine::aligned(const Warp& w, PlacementId from, Placemen
   for (size_t e = 0; e < b.at.size(); ++e)
     for (size_t r = 0; r < a.registers && result[e] == SIZE_MAX; ++r) {
       const size_t other = e / b.registers % lanes * a.registers + r;
-      bool same = !apart || digits_of(p, a.at[other], Use::partial) ==
-                                digits_of(q, b.at[e], Use::partial);
+      bool same =
+          !apart || digits_of(p, a.at[other], Use::partial) == digits_of(q, b.at[e], Use::partial);
       for (size_t k = 0; k < axis.size(); ++k)
         same &= a.coordinates[other * a.rank + k] == b.coordinates[e * b.rank + axis[k]];
       if (same) result[e] = other;

@@ -238,7 +238,7 @@ class Machine {
   std::map<const Ref*, Place> places_;  // of the operands being multiplied
   std::map<std::tuple<uint32_t, uint32_t, int64_t, Point>, Table> tables_;
   std::map<std::tuple<uint32_t, uint32_t, int64_t, bool>, Plan> plans_;
-  std::map<const Op*, Body> bodies_;           // of maps
+  std::map<const Op*, Body> bodies_;  // of maps
   std::map<const Monoid*, std::vector<Body>> combines_;
   size_t element_ = 0;                         // that a map is at
   std::vector<std::vector<uint8_t>> written_;  // by MemoryId: elements of outputs

@@ -133,8 +133,7 @@ Form NestLowering::form(const Form& f) {
   Form result = f.base;
   for (const Form::Term& t : f.terms) result = result + t.coeff * coordinate_.at(t.dim);
   for (const Form::Gather& x : f.gathers)
-    result =
-        result + x.coeff * Form::gathered(index_of(eval(g.pool.var(x.leaf, Kind::integer))));
+    result = result + x.coeff * Form::gathered(index_of(eval(g.pool.var(x.leaf, Kind::integer))));
   return result;
 }
 
@@ -235,8 +234,8 @@ ValueId NestLowering::map(ExprId root, const Key& key) {
     if (!wanted[e]) continue;
     const ExprNode n = g.pool[e];
     for (ExprId o : n.operands()) {
-      const bool here = key_of(o) == key || g.pool[o].op == Scalar::var ||
-                        g.pool[o].op == Scalar::constant;
+      const bool here =
+          key_of(o) == key || g.pool[o].op == Scalar::var || g.pool[o].op == Scalar::constant;
       if (here && g.pool[o].op != Scalar::var) wanted[o] = true;
       ++uses[o];
     }
@@ -297,9 +296,8 @@ std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
     }
     if (list.size() < 2) return std::nullopt;
     const std::vector<DimId> first = key_of(list[0]).dims;
-    const auto other = std::stable_partition(list.begin() + 1, list.end(), [&](ExprId e) {
-      return key_of(e).dims == first;
-    });
+    const auto other = std::stable_partition(list.begin() + 1, list.end(),
+                                             [&](ExprId e) { return key_of(e).dims == first; });
     const auto split = other == list.end() ? list.begin() + 1 : other;
     const auto product = [&](auto from, auto to) {
       ExprId p = *from;
@@ -339,9 +337,8 @@ bool NestLowering::vanishes(ExprId product) {
 ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditions) {
   const Part& p = nest_->parts[part];
   const State before = left_[part];
-  const bool lanes_left_out = std::any_of(masks_.begin(), masks_.end(), [&](const Mask& m) {
-    return contains(nest_->reduce, m.dim);
-  });
+  const bool lanes_left_out = std::any_of(
+      masks_.begin(), masks_.end(), [&](const Mask& m) { return contains(nest_->reduce, m.dim); });
   const auto product = factors(part);
   ValueId next = ValueId::none;
   if (product) {
@@ -354,8 +351,8 @@ ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditio
   } else {
     next = expanded(eval(p.step), before.dims);
   }
-  const bool zero = product && lanes_left_out && vanishes(product->first) &&
-                    vanishes(product->second);
+  const bool zero =
+      product && lanes_left_out && vanishes(product->first) && vanishes(product->second);
   if (conditions.empty() && (!lanes_left_out || zero)) return next;
   return chosen(conditions, next, before.value, before.dims);
 }

@@ -230,10 +230,10 @@ std::vector<Poly> Parser::shape(Memory& m) {
   expect("[");
   if (!is("]"))
     list([&] {
-    m.axes.push_back(dim(Index::What::axis));
-    expect(":");
-    extents.push_back(poly());
-  });
+      m.axes.push_back(dim(Index::What::axis));
+      expect(":");
+      extents.push_back(poly());
+    });
   expect("]");
   expect(":");
   return extents;

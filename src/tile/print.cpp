@@ -109,8 +109,7 @@ class Printer {
     for (ValueId v : op.results)
       if (k_[v].type.what == Type::What::tile) formats.push_back(name(k_[v].type.format));
     if (std::equal(formats.begin() + 1, formats.end(), formats.begin())) formats.resize(1);
-    std::string s =
-        fmt::format(" -> {} : {}", k_[t.placement].name, fmt::join(formats, ", "));
+    std::string s = fmt::format(" -> {} : {}", k_[t.placement].name, fmt::join(formats, ", "));
     if (t.partial != MonoidId::none) s += " partial " + k_[t.partial].name;
     return s;
   }
@@ -278,8 +277,7 @@ class Printer {
       case OpKind::map:
         return " " + print_body(p_, k_, op) + type(op);
       case OpKind::solve:
-        return fmt::format(" {} : {}", fmt::join(names(op.over), ", "), ref(op.refs[0])) +
-               type(op);
+        return fmt::format(" {} : {}", fmt::join(names(op.over), ", "), ref(op.refs[0])) + type(op);
       case OpKind::scan:
       case OpKind::reduce:
         return fmt::format(" {} {} : {}", k_[op.monoid].name, fmt::join(names(op.over), ", "),

@@ -150,8 +150,8 @@ std::string print_monoid(const Kernel& kernel, const Monoid& m) {
   for (ExprId e : m.combine)
     combine.push_back(print_expr(
         kernel.pool, e, [&](uint32_t v) { return (v % 2 == 0 ? "a." : "b.") + m.fields[v / 2]; }));
-  return fmt::format("monoid {} ({}) identity ({}) combine ({}){}", m.name,
-                     fmt::join(fields, ", "), fmt::join(identity, ", "), fmt::join(combine, ", "),
+  return fmt::format("monoid {} ({}) identity ({}) combine ({}){}", m.name, fmt::join(fields, ", "),
+                     fmt::join(identity, ", "), fmt::join(combine, ", "),
                      m.commutative ? " commutative" : "");
 }
 

@@ -17,9 +17,9 @@
 //       …
 //
 // Positions in a tile are its axes; a Form over axes, loop indices and params says where an element
-// is read: `As[m + 64*h, k]` is row m + 64h for the tile's own m. A form may gather: the leaf number
-// of a gathered term is the index of a value, an integer tile over axes that the reader has, as in
-// `x[idx + 3*k, d]`. Nothing else computes addresses.
+// is read: `As[m + 64*h, k]` is row m + 64h for the tile's own m. A form may gather: the leaf
+// number of a gathered term is the index of a value, an integer tile over axes that the reader has,
+// as in `x[idx + 3*k, d]`. Nothing else computes addresses.
 //
 // Time is explicit. A kernel's warps are divided into *roles*; an operation belongs to some of
 // them, and a role may be copied (two consumers). An asynchronous operation yields a *token* and is

@@ -19,7 +19,8 @@ class Values {
  private:
   // ---- dominance -------------------------------------------------------------------------------
 
-  // Regions nest as blocks of the text do, which the parser bounds and a lowering does by its loops.
+  // Regions nest as blocks of the text do, which the parser bounds and a lowering does by its
+  // loops.
   void region(RegionId id) {
     const std::set<ValueId> outside = visible_;
     for (uint32_t n : k_[id].ops) {
@@ -170,13 +171,14 @@ class Values {
     return last.kind == OpKind::next ? &last : nullptr;
   }
 
-  void same_types(const Op& op, const std::vector<ValueId>& one, const std::vector<ValueId>& other) {
+  void same_types(const Op& op, const std::vector<ValueId>& one,
+                  const std::vector<ValueId>& other) {
     for (size_t c = 0; c < one.size() && c < other.size(); ++c)
       if (one[c] != ValueId::none && other[c] != ValueId::none &&
           !same(k_[one[c]].type, k_[other[c]].type))
-        complain_(fmt::format("`{}` and `{}` are of different types", k_[one[c]].name,
-                              k_[other[c]].name),
-                  op);
+        complain_(
+            fmt::format("`{}` and `{}` are of different types", k_[one[c]].name, k_[other[c]].name),
+            op);
   }
 
   void loop(const Op& op) {

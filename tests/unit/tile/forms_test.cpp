@@ -1,5 +1,5 @@
-// What lowered programs have beside the hand-written ones: gathers, branches with results, states of
-// several formats, tiles without axes.
+// What lowered programs have beside the hand-written ones: gathers, branches with results, states
+// of several formats, tiles without axes.
 #include <gtest/gtest.h>
 
 #include "tile/machine.h"

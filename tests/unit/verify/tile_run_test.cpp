@@ -61,7 +61,8 @@ void expect_example(const std::string& text) {
   for (Array& a : arrays) inputs.push_back(&a);
   for (const bool derived : {false, true}) {
     SCOPED_TRACE(derived ? "derived" : "naive");
-    const auto v = make_variant(derived ? derive(g).derived : g, derived ? PlanOptions{} : naive_plan({}));
+    const auto v =
+        make_variant(derived ? derive(g).derived : g, derived ? PlanOptions{} : naive_plan({}));
     ASSERT_TRUE(v) << v.error().message;
     expect_text(v->lowered.tiles);
     expect_right(*v, inputs);
