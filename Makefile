@@ -49,6 +49,7 @@ check:  ## formatting, include direction and sizes
 	@scripts/install-deps --ci
 	@scripts/format --check
 	@scripts/check-includes
+	@scripts/check-words
 	@scripts/size
 
 clean:  ## remove build/

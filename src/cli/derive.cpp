@@ -13,6 +13,7 @@
 #include "emit/c_source.h"
 #include "ir/print.h"
 #include "loop/text.h"
+#include "tile/text.h"
 
 namespace tang::cli {
 
@@ -116,7 +117,7 @@ json derive_json(const Derivation& d, const Graph& result, const Variant& v, boo
   return value;
 }
 
-// Every stage into a directory: the program after each rewrite, the schedule, loops and C.
+// Every stage into a directory: the program after each rewrite, the schedule, tiles, loops and C.
 Outcome<void> dump_stages(Session& s, const Derivation& d, const Variant& v) {
   const std::string& dir = s.options.dump_dir;
   std::error_code failed;
@@ -148,6 +149,7 @@ Outcome<void> dump_stages(Session& s, const Derivation& d, const Variant& v) {
   if (auto ok = write("derived.tang", print(d.derived)); !ok) return ok;
   if (auto ok = write("read.tang", print(v.graph)); !ok) return ok;
   if (auto ok = write("schedule.json", s.schedule_of(v)); !ok) return ok;
+  if (auto ok = write("program.tile", tile::print(v.lowered.tiles)); !ok) return ok;
   if (auto ok = write("program.loop", loop::print(v.program())); !ok) return ok;
   if (auto ok = write("program.c", c_source(v.program())); !ok) return ok;
   return write("manifest.json", manifest(v.program(), "program.c").dump(2) + "\n");

@@ -9,6 +9,7 @@
 #include "loop/machine.h"
 #include "loop/text.h"
 #include "loop/verify.h"
+#include "verify/tile_run.h"
 
 namespace tang::cli {
 
@@ -55,6 +56,38 @@ bool is_replaced(const Session& s, const std::string& kernel) {
                      [&](const std::string& w) { return w.substr(0, w.find('=')) == kernel; });
 }
 
+constexpr double most_tile_work = 1 << 23;  // terms of a kernel: seconds on the machine of tiles
+
+// The tile programs of the kernels that have one, each against the oracle; other kernels run
+// compiled. What is wrong is said of the kernel's tile program.
+Outcome<void> check_tiles(Session& s, const Variant& v, const Executable& program,
+                          const std::map<std::string, const Values*>& want, const CheckOptions& o,
+                          ProgramCheck& result) {
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
+    const std::string& name = v.program().kernels[k].name;
+    if (v.lowered.tiled[k] && tile_work(v, k) <= most_tile_work) return run_tile(v, k, buffers);
+    if (v.lowered.tiled[k])
+      s.log("", fmt::format("note: the tile program of kernel {} is not run: it computes {:.2g} "
+                            "terms, more than {:.2g}",
+                            name, tile_work(v, k), most_tile_work));
+    const auto ms = program.run_kernel(k, buffers, symbols);
+    if (!ms) return tl::unexpected(ms.error());
+    return {};
+  };
+  auto tiles = check_program(v, s.inputs(), want, run, o);
+  if (!tiles) return fail(tiles.error());
+  result.error = std::max(result.error, tiles->error);
+  for (size_t k = 0; k < tiles->kernels.size(); ++k) {
+    result.kernels[k].error = std::max(result.kernels[k].error, tiles->kernels[k].error);
+    result.kernels[k].ok = result.kernels[k].ok && tiles->kernels[k].ok;
+  }
+  if (result.fault || !tiles->fault) return {};
+  result.fault = std::move(tiles->fault);
+  if (!result.fault->kernel.empty()) result.fault->kernel += " (its tile program)";
+  return {};
+}
+
 // With `replaced`, kernels that --replace names run on the virtual machine, which stays inside of
 // their buffers whatever the given programs do.
 Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const Variant& v,
@@ -81,6 +114,9 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
   };
   auto checked = check_program(v, s.inputs(), want, run, o);
   if (!checked) return fail(checked.error());
+  if (s.options.vm)
+    if (auto ok = check_tiles(s, v, **program, want, o, *checked); !ok)
+      return tl::unexpected(ok.error());
   return std::move(*checked);
 }
 

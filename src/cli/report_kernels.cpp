@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "loop/same.h"
 #include "loop/text.h"
+#include "tile/text.h"
 
 namespace tang::cli {
 
@@ -65,10 +66,14 @@ struct Listing {
   std::string title, text, comment;
 };
 
-// A tile program is one more row here, above the loops.
 std::vector<Listing> listings(const Variant& v, size_t k) {
-  return {{"Loop program", loop::print(v.program(), v.program().kernels[k]), "#"},
-          {"C", c_kernel_source(v.program(), k), "//"}};
+  std::vector<Listing> all;
+  const tile::Program& tiles = v.lowered.tiles;
+  if (const auto& t = v.lowered.tiled[k])
+    all.push_back({"Tile program", tile::print(tiles, tiles.kernels[t->kernel]), "#"});
+  all.push_back({"Loop program", loop::print(v.program(), v.program().kernels[k]), "#"});
+  all.push_back({"C", c_kernel_source(v.program(), k), "//"});
+  return all;
 }
 
 std::string programs(const Variant& v, size_t k, size_t first) {

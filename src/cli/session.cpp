@@ -16,6 +16,7 @@
 #include "front/render.h"
 #include "ir/print.h"
 #include "loop/text.h"
+#include "tile/text.h"
 
 namespace tang::cli {
 
@@ -52,7 +53,7 @@ void report(const Diagnostics& diagnostics, const Source* source, bool color, bo
 }
 
 Outcome<void> Session::check_passes() const {
-  std::vector<std::string> names = {"parse", "bind", "derive", "schedule", "lower", "emit"};
+  std::vector<std::string> names = {"parse", "bind", "derive", "schedule", "tile", "lower", "emit"};
   for (const Rule& r : rules()) names.emplace_back(r.name);
   std::vector<std::string> asked = options.dump_after;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
@@ -240,6 +241,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   auto v = make_variant(g, o, adjust);
   if (!v) return fail(v.error());
   if (passed("schedule", [&] { return schedule_of(*v); })) return stop();
+  if (passed("tile", [&] { return tile::print(v->lowered.tiles); })) return stop();
   if (passed("lower", [&] { return loop::print(v->program()); })) return stop();
   if (logs("sources")) log("sources", c_source(v->program()));
   if (!as_written && !options.schedule_out.empty())
@@ -308,7 +310,10 @@ bool Session::passed(const std::string& pass, const std::function<std::string()>
   log("passes", fmt::format("{}  {}", pass, duration(times_.back().second)));
   const bool dumped = std::find(options.dump_after.begin(), options.dump_after.end(), pass) !=
                       options.dump_after.end();
-  const char* channel = pass == "schedule" ? "schedules" : pass == "lower" ? "loops" : "graphs";
+  const char* channel = pass == "schedule" ? "schedules"
+                        : pass == "tile"   ? "tiles"
+                        : pass == "lower"  ? "loops"
+                                           : "graphs";
   if (dumped)
     log("", fmt::format("# after {}\n{}", pass, text()));
   else if (pass != "compile" && logs(channel))

@@ -267,12 +267,31 @@ std::optional<Value> empty_value(const Graph& g, MonoidId id, size_t output) {
                   [&](uint32_t v) { return g.pool[m.identity[g.leaf(v).number]].value(); });
 }
 
+namespace {
+
+// A component of this kind, whose literals may be of a lesser one: `0` in a real component is 0.0.
+// Arms of selects are looked into `depth` deep.
+std::string component_text(const Graph& g, ExprId e, Kind kind, int depth = 8) {
+  const ExprNode& n = g.pool[e];
+  if (n.kind == kind || depth == 0) return print_expr(g, e);
+  if (n.op == Op::constant) return print_value(n.value().to(kind), true);
+  if (n.op != Op::select) return print_expr(g, e);
+  return "select(" + print_expr(g, n.args[0]) + ", " +
+         component_text(g, n.args[1], kind, depth - 1) + ", " +
+         component_text(g, n.args[2], kind, depth - 1) + ")";
+}
+
+}  // namespace
+
 std::string algebra_key(const Graph& g, const Monoid& m) {
   std::string key = m.commutative ? "commutative" : "ordered";
-  for (const std::vector<ExprId>* part : {&m.identity, &m.lift, &m.combine, &m.fin}) {
+  for (const std::vector<ExprId>* part : {&m.identity, &m.lift, &m.combine}) {
     key += "|";
-    for (ExprId e : *part) key += print_expr(g, e) + ";";
+    for (size_t k = 0; k < part->size(); ++k)
+      key += component_text(g, (*part)[k], m.kinds[k]) + ";";
   }
+  key += "|";
+  for (ExprId e : m.fin) key += print_expr(g, e) + ";";
   return key;
 }
 

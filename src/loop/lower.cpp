@@ -6,8 +6,6 @@
 #include "loop/from_tile.h"
 #include "loop/lower_kernel.h"
 #include "tile/lower.h"
-#include "tile/text.h"
-#include "tile/verify.h"
 
 namespace tang {
 
@@ -23,7 +21,10 @@ class Lowering {
       : g(graph), s(schedule), buffers_(graph.tensors.size()) {}
 
   Result<Lowered> run() {
-    for (const Param& p : g.params) b.symbol(p.name);
+    for (const Param& p : g.params) {
+      b.symbol(p.name);
+      result_.tiles.params.push_back(p.name);
+    }
     for (const Dim& d : g.dims) b.require_nonnegative(d.extent);
     for (const Tensor& t : g.tensors)
       for (const Poly& extent : t.shape) b.require_nonnegative(extent);
@@ -33,6 +34,7 @@ class Lowering {
     for (const KernelPlan& k : s.kernels)
       if (auto failure = kernel(k)) return tl::unexpected(*failure);
     copy_outputs();
+    result_.tiled.resize(s.kernels.size() + copies_.size());
     auto program = b.finish();
     if (!program) return tl::unexpected(program.error());
     result_.program = std::move(*program);
@@ -92,27 +94,27 @@ class Lowering {
       const auto machine = find_machine(k.machine);
       if (!machine) return machine.error();
       auto tiled = tile::lower(g, k, **machine);
-      if (tiled) return tile_kernel(*tiled);
-      if (std::getenv("TANG_TILE")) fputs((tiled.error().message + "\n").c_str(), stderr);
+      if (tiled) return tile_kernel(std::move(*tiled));
     }
     loop::KernelLowering lowering(g, b, k, buffers_,
                                   [this](const std::string& name, const std::vector<Poly>& shape,
                                          Format format) { return workspace(name, shape, format); });
+    result_.tiled.emplace_back();
     lowering.run(in_place, old);
     if (!lowering.failed()) return std::nullopt;
     return error("E0590", fmt::format("`{}` has a construct that is not built yet", k.name))
         .value();
   }
 
-  std::optional<Diagnostic> tile_kernel(const tile::LoweredKernel& k) {
-    tile::Program p;
-    for (const Param& param : g.params) p.params.push_back(param.name);
-    if (std::getenv("TANG_TILE")) fputs(tile::print(p, k.kernel).c_str(), stderr);
-    std::vector<BufferId> buffers;
-    for (TensorId t : k.arguments) buffers.push_back(*buffers_[index(t)]);
-    const std::string missing = loop::add_kernel(b, p, k.kernel, buffers);
+  std::optional<Diagnostic> tile_kernel(tile::LoweredKernel k) {
+    Tiled t{result_.tiles.kernels.size(), {}};
+    for (TensorId id : k.arguments) t.buffers.push_back(*buffers_[index(id)]);
+    const std::string missing = loop::add_kernel(b, result_.tiles, k.kernel, t.buffers);
+    result_.tiles.kernels.push_back(std::move(k.kernel));
+    result_.tiled.emplace_back(std::move(t));
     if (missing.empty()) return std::nullopt;
-    return error("E0590", fmt::format("`{}`: {}", k.kernel.name, missing)).value();
+    return error("E0590", fmt::format("`{}`: {}", result_.tiles.kernels.back().name, missing))
+        .value();
   }
 
   void copy_outputs() {

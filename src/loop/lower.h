@@ -1,4 +1,5 @@
-// From a graph and its schedule to a loop program: the seam that tile programs will replace.
+// From a graph and its schedule to a loop program, through a tile program for each kernel that has
+// one (tile/lower.h).
 //
 // Buffers are the inputs in program order, then the outputs, then workspace: stored intermediate
 // tensors and rows of accumulators that are too large or not of constant size. A kernel is a nest
@@ -13,6 +14,7 @@
 
 #include "loop/program.h"
 #include "schedule/schedule.h"
+#include "tile/program.h"
 
 namespace tang {
 
@@ -24,9 +26,17 @@ struct Allocation {
   Poly bytes;
 };
 
+// The tile program that a kernel was made from.
+struct Tiled {
+  size_t kernel = 0;                    // of Lowered::tiles
+  std::vector<loop::BufferId> buffers;  // of its memories that are arguments, in order
+};
+
 struct Lowered {
   LoopProgram program;
-  std::vector<Allocation> allocations;  // workspace buffers, in the program's order
+  std::vector<Allocation> allocations;      // workspace buffers, in the program's order
+  tile::Program tiles;                      // of the kernels that have one
+  std::vector<std::optional<Tiled>> tiled;  // by kernel of the loop program
 };
 
 // Lowers what `schedule` plans, a plan of this graph. E0590 for a construct without lowering; a

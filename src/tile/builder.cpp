@@ -12,16 +12,17 @@ namespace tang::tile {
 KernelBuilder::KernelBuilder(std::string_view name, std::string_view target) {
   k_.name = fresh(name);
   k_.target = target;
-  k_.roles.push_back({"all", 0, 1, 0, std::nullopt, 1});
+  k_.roles.push_back({fresh("all"), 0, 1, 0, std::nullopt, 1});
   k_.regions.emplace_back();
   open_.push_back({{}, static_cast<RegionId>(0)});
 }
 
 // A name that the text may have, that no other thing of the kernel has.
 std::string KernelBuilder::fresh(std::string_view wanted) {
-  static const std::set<std::string, std::less<>> reserved = {"none",  "inf", "nan",
-                                                              "fill",  "row", "valid",
-                                                              "carry", "to",  "partial"};
+  static const std::set<std::string, std::less<>> reserved = {
+      "none",   "inf", "nan",  "fill",    "row",   "valid", "carry",  "to",   "partial",
+      "and",    "or",  "not",  "true",    "false", "axis",  "arg",    "out",  "work",
+      "memory", "map", "role", "channel", "turn",  "place", "monoid", "order"};
   std::string base;
   for (char c : wanted)
     if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') base += c;
@@ -31,6 +32,8 @@ std::string KernelBuilder::fresh(std::string_view wanted) {
   for (int k = 1; !names_.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
   return name;
 }
+
+void KernelBuilder::reserve(std::string_view name) { names_.emplace(name); }
 
 DimId KernelBuilder::index(std::string_view name, Index::What what) {
   const auto id = static_cast<DimId>(k_.indices.size());

@@ -19,6 +19,7 @@ class KernelBuilder {
  public:
   KernelBuilder(std::string_view name, std::string_view target);
 
+  void reserve(std::string_view name);  // nothing made from now on gets it
   // An axis is known by its name; an index is made anew.
   DimId axis(std::string_view name);
   DimId index(std::string_view name, Index::What what);

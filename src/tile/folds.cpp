@@ -34,6 +34,14 @@ ExprId step_of(Graph& g, const Fold& f, size_t k, uint32_t base, bool lifted) {
   });
 }
 
+// Of the component's kind: literals and lifts may be of a lesser one.
+ExprId as(Graph& g, ExprId e, Kind kind) {
+  const ExprNode n = g.pool[e];
+  if (n.kind == kind) return e;
+  if (n.op == tang::Op::constant) return g.pool.constant(n.value().to(kind));
+  return g.make(tang::Op::add, e, g.pool.constant(tang::Value::integer(0).to(kind)));
+}
+
 }  // namespace
 
 Folds folds_of(Graph& g, const Node& n) {
@@ -46,9 +54,9 @@ Folds folds_of(Graph& g, const Node& n) {
     for (uint32_t k = 0; k < m.kinds.size(); ++k) {
       Part p;
       p.kind = m.kinds[k];
-      p.identity = m.identity[k];
-      p.step = step_of(g, n.folds[f], k, base, true);
-      p.combine = step_of(g, n.folds[f], k, base, false);
+      p.identity = as(g, m.identity[k], p.kind);
+      p.step = as(g, step_of(g, n.folds[f], k, base, true), p.kind);
+      p.combine = as(g, step_of(g, n.folds[f], k, base, false), p.kind);
       p.fold = f;
       p.component = k;
       p.varies = all[base + k].varies;

@@ -18,6 +18,7 @@ Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& mac
 }
 
 Result<LoweredKernel> KernelLowering::run() {
+  for (const Param& p : g.params) b.reserve(p.name);
   for (const InlinePlan& i : plan_->inlined) inlined_.push_back(g[i.node]);
   failure_ = unsupported();
   if (failure_.empty()) {
@@ -60,9 +61,8 @@ void KernelLowering::read_node() {
 std::string KernelLowering::unsupported() const {
   if (node_.scan) return "a scan";
   for (const InlinePlan& i : plan_->inlined)
-    if (std::none_of(plan_->stages.begin(), plan_->stages.end(), [&](const StagePlan& s) {
-          return s.tensor == g[i.node].targets[0].tensor;
-        }))
+    if (std::none_of(plan_->stages.begin(), plan_->stages.end(),
+                     [&](const StagePlan& s) { return s.tensor == g[i.node].targets[0].tensor; }))
       return "a definition computed inside another";
   for (const Guard& guard : node_.guards)
     for (DimId d : node_.reduce) {
@@ -159,18 +159,27 @@ Form KernelLowering::easiest(const Form& rest) const {
   return result;
 }
 
+// Whether one block has all of the coordinate: then it needs no loop.
+bool KernelLowering::whole(const BlockLoop& loop) const {
+  const auto extent = g.extent(loop.dim).constant();
+  return extent && *extent > 0 && *extent <= loop.step;
+}
+
 // Blocks in which no guard can hold are left out.
 void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId d = loop.dim;
   const Poly extent = g.extent(d);
-  if (const auto n = extent.constant(); n && *n <= loop.step) return;  // one block
+  if (whole(loop)) {
+    env_.spans[d] = span_of(d);
+    return;
+  }
   Op::Range r;
   r.lo = {Form(0)}, r.hi = {Form(extent)};
   if (contains(node_.reduce, d))
     for (const Guard& guard : node_.guards) {
       if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
-      const bool known = std::all_of(
-          guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
+      const bool known =
+          std::all_of(guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
             return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
           });
       const auto c = guard.form.coefficient(d).constant();
@@ -203,9 +212,8 @@ void KernelLowering::open_block(const BlockLoop& loop) {
 }
 
 void KernelLowering::close_block(const BlockLoop& loop) {
-  if (!env_.spans.contains(loop.dim)) return;
   env_.spans.erase(loop.dim);
-  b.close();
+  if (!whole(loop)) b.close();
 }
 
 Span KernelLowering::span_of(DimId d) const {

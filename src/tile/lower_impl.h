@@ -30,6 +30,7 @@ class KernelLowering {
   void begin_node(const KernelPlan& plan);
   void read_node();
   void block(size_t level);
+  bool whole(const BlockLoop& loop) const;
   void open_block(const BlockLoop& loop);
   void close_block(const BlockLoop& loop);
   Form easiest(const Form& rest) const;

@@ -22,6 +22,9 @@ Machine::Flat Machine::flat(const Form& f) const {
   result.base = f.base.evaluate(params_).value_or(0);
   for (const Form::Term& t : f.terms)
     result.terms.emplace_back(index(t.dim), t.coeff.evaluate(params_).value_or(0));
+  for (const Form::Gather& t : f.gathers)
+    result.terms.emplace_back(static_cast<uint32_t>(k_.indices.size()) + t.leaf,
+                              t.coeff.evaluate(params_).value_or(0));
   return result;
 }
 
@@ -29,6 +32,36 @@ std::vector<Machine::Flat> Machine::flat(const std::vector<Form>& forms) const {
   std::vector<Flat> result;
   for (const Form& f : forms) result.push_back(flat(f));
   return result;
+}
+
+Machine::Gathers Machine::gathers(Warp& w, const Op& op, PlacementId at) {
+  Gathers result;
+  std::set<uint32_t> seen;
+  const auto add = [&](const std::vector<Form>& forms) {
+    for (const Form& f : forms)
+      for (const Form::Gather& t : f.gathers) {
+        if (!seen.insert(t.leaf).second) continue;
+        Instance v = tile_of(w, static_cast<ValueId>(t.leaf));
+        if (!v.part) return;
+        result.where.push_back(&aligned(w, v.part->placement, at));
+        result.values.emplace_back(k_.indices.size() + t.leaf, std::move(v));
+      }
+  };
+  for (const Ref& r : op.refs) add(r.at);
+  add(op.valid);
+  return result;
+}
+
+void Machine::set_index(std::vector<int64_t>& index, PlacementId at, const Layout& l, size_t e,
+                        Gathers& gathers) const {
+  for (size_t a = 0; a < l.rank; ++a)
+    index[tang::index(k_[at].axes[a])] = l.coordinates[e * l.rank + a];
+  for (size_t k = 0; k < gathers.values.size(); ++k) {
+    const auto& [number, v] = gathers.values[k];
+    const size_t from = (*gathers.where[k])[e];
+    gathers.held &= from != SIZE_MAX;
+    if (from != SIZE_MAX) index[number] = tang::Value::real(v.part->elements[from]).as_integer();
+  }
 }
 
 const Machine::Layout& Machine::layout(PlacementId id, int64_t within) {
@@ -154,6 +187,20 @@ void Machine::check_memory(const Warp& w, const Op& op) {
 
 // ---- operations --------------------------------------------------------------------------------
 
+namespace {
+
+constexpr const char* not_held = "this thread does not hold an element that it needs";
+
+// The digits of one use at a position.
+Point digits_of(const Placement& p, const Position& at, Use use) {
+  Point values;
+  for (size_t k = 0; k < p.digits.size(); ++k)
+    if (p.digits[k].use == use) values.push_back(p.digit(k, at));
+  return values;
+}
+
+}  // namespace
+
 bool Machine::data_op(Warp& w, const Op& op) {
   ++w.knows[w.id];
   switch (op.kind) {
@@ -194,14 +241,16 @@ bool Machine::data_op(Warp& w, const Op& op) {
 void Machine::load(Warp& w, const Op& op) {
   const PlacementId id = k_[op.results[0]].type.placement;
   const Layout& l = layout(id, w.within);
-  const std::vector<DimId>& axes = k_[id].axes;
   const Place from = place(w, op.refs[0]);
   const std::vector<Flat> valid = flat(op.valid);
+  Gathers gathered = gathers(w, op, id);
   auto part = new_part(id, w.within);
   std::vector<int64_t> index = w.index;
+  if (!gathered.values.empty()) index.resize(k_.indices.size() + k_.values.size());
   Point x;
   for (size_t e = 0; e < l.at.size() && !fault_; ++e) {
-    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
+    set_index(index, id, l, e, gathered);
+    if (!gathered.held) return fault(&w, &op, not_held);
     const bool holds =
         std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; });
     if (holds && !inside(from, index, x))
@@ -214,14 +263,17 @@ void Machine::load(Warp& w, const Op& op) {
 void Machine::store(Warp& w, const Op& op) {
   const Instance t = tile_of(w, op.args[0]);
   if (!t.part) return;
-  const Layout& l = layout(t.part->placement, w.within);
-  const std::vector<DimId>& axes = k_[t.part->placement].axes;
+  const PlacementId id = t.part->placement;
+  const Layout& l = layout(id, w.within);
   const Place to = place(w, op.refs[0]);
   const std::vector<Flat> valid = flat(op.valid);
+  Gathers gathered = gathers(w, op, id);
   std::vector<int64_t> index = w.index;
+  if (!gathered.values.empty()) index.resize(k_.indices.size() + k_.values.size());
   Point x;
   for (size_t e = 0; e < l.at.size() && !fault_; ++e) {
-    for (size_t a = 0; a < l.rank; ++a) index[tang::index(axes[a])] = l.coordinates[e * l.rank + a];
+    set_index(index, id, l, e, gathered);
+    if (!gathered.held) return fault(&w, &op, not_held);
     if (!std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; }))
       continue;
     if (!inside(to, index, x))
@@ -260,12 +312,12 @@ void Machine::map(Warp& w, const Op& op) {
       index[tang::index(axes[a])] = l.coordinates[element_ * l.rank + a];
     part->elements[element_] = body.value(variable);
   }
-  if (!held) return fault(&w, &op, "this thread does not hold an element that it needs");
+  if (!held) return fault(&w, &op, not_held);
   result(w, op, 0, std::move(part));
 }
 
 // For each element of `to` the element of `from` that the same thread holds at its coordinates (of
-// the axes that `from` has); SIZE_MAX where it holds none.
+// the axes that `from` has), of terms kept apart in both the same; SIZE_MAX where it holds none.
 const Machine::Table& Machine::aligned(const Warp& w, PlacementId from, PlacementId to) {
   const Layout &a = layout(from, w.within), &b = layout(to, w.within);
   Table& result = tables_[{index_of(from), index_of(to), w.within, {-1}}];
@@ -278,29 +330,20 @@ const Machine::Table& Machine::aligned(const Warp& w, PlacementId from, Placemen
     if (at == axes.end()) return result;
     axis.push_back(static_cast<size_t>(at - axes.begin()));
   }
+  const Placement &p = k_[from].placement, &q = k_[to].placement;
+  const bool apart = p.has(Use::partial) && q.has(Use::partial);
   const size_t lanes = a.at.size() / a.registers;
   for (size_t e = 0; e < b.at.size(); ++e)
     for (size_t r = 0; r < a.registers && result[e] == SIZE_MAX; ++r) {
       const size_t other = e / b.registers % lanes * a.registers + r;
-      bool same = true;
+      bool same =
+          !apart || digits_of(p, a.at[other], Use::partial) == digits_of(q, b.at[e], Use::partial);
       for (size_t k = 0; k < axis.size(); ++k)
         same &= a.coordinates[other * a.rank + k] == b.coordinates[e * b.rank + axis[k]];
       if (same) result[e] = other;
     }
   return result;
 }
-
-namespace {
-
-// The digits of one use at a position.
-Point digits_of(const Placement& p, const Position& at, Use use) {
-  Point values;
-  for (size_t k = 0; k < p.digits.size(); ++k)
-    if (p.digits[k].use == use) values.push_back(p.digit(k, at));
-  return values;
-}
-
-}  // namespace
 
 // For each element of `to` one of `from` that the warp holds, `offset` further on.
 const Machine::Table& Machine::moved(const Warp& w, PlacementId from, PlacementId to,

@@ -156,13 +156,23 @@ class Machine {
     }
   };
   const Layout& layout(PlacementId p, int64_t within);
-  struct Flat {  // a form at these params
+  struct Flat {  // a form at these params; gathered values have indices after the kernel's own
     int64_t base = 0;
     std::vector<std::pair<uint32_t, int64_t>> terms;
     int64_t at(const std::vector<int64_t>& index) const;
   };
   Flat flat(const Form& f) const;
   std::vector<Flat> flat(const std::vector<Form>& forms) const;
+  // Values that forms gather, and where the elements of a placement find them.
+  struct Gathers {
+    bool held = true;
+    std::vector<std::pair<size_t, Instance>> values;  // by index
+    std::vector<const std::vector<size_t>*> where;
+  };
+  Gathers gathers(Warp& w, const Op& op, PlacementId at);
+  // Sets the indices of an element of the placement: coordinates, then gathered values.
+  void set_index(std::vector<int64_t>& index, PlacementId at, const Layout& l, size_t e,
+                 Gathers& gathers) const;
   struct Place {  // of elements of a ref
     const Memory* memory = nullptr;
     MemoryId id = MemoryId::none;
@@ -185,7 +195,7 @@ class Machine {
   void solve(Warp& w, const Op& op);
   // b after a, by the monoid.
   std::vector<double> combined(const Monoid& m, const std::vector<double>& a,
-                               const std::vector<double>& b) const;
+                               const std::vector<double>& b);
   double read(const Place& p, const Point& x, const View& view);
   void write(const Place& p, const Point& x, double value, const View& view);
   bool inside(const Place& p, const std::vector<int64_t>& index, Point& x);
@@ -228,7 +238,8 @@ class Machine {
   std::map<const Ref*, Place> places_;  // of the operands being multiplied
   std::map<std::tuple<uint32_t, uint32_t, int64_t, Point>, Table> tables_;
   std::map<std::tuple<uint32_t, uint32_t, int64_t, bool>, Plan> plans_;
-  std::map<const Op*, Body> bodies_;           // of maps
+  std::map<const Op*, Body> bodies_;  // of maps
+  std::map<const Monoid*, std::vector<Body>> combines_;
   size_t element_ = 0;                         // that a map is at
   std::vector<std::vector<uint8_t>> written_;  // by MemoryId: elements of outputs
   std::optional<Diagnostic> fault_;

@@ -6,12 +6,13 @@
 namespace tang::tile {
 
 std::vector<double> Machine::combined(const Monoid& m, const std::vector<double>& a,
-                                      const std::vector<double>& b) const {
+                                      const std::vector<double>& b) {
+  std::vector<Body>& bodies = combines_[&m];
+  if (bodies.empty())
+    for (ExprId e : m.combine) bodies.emplace_back(k_.pool, e);
   std::vector<double> result;
-  for (ExprId e : m.combine)
-    result.push_back(evaluate(k_.pool, e, [&](uint32_t v) {
-                       return tang::Value::real((v % 2 == 0 ? a : b)[v / 2]);
-                     }).as_real());
+  for (Body& body : bodies)
+    result.push_back(body.value([&](uint32_t v) { return (v % 2 == 0 ? a : b)[v / 2]; }));
   return result;
 }
 

@@ -58,7 +58,7 @@ MonoidId builtin_monoid(Kernel& k, std::string_view name) {
     if (b.name != name) continue;
     const ExprId left = k.pool.var(0, Kind::real), right = k.pool.var(1, Kind::real);
     k.monoids.push_back(
-        {std::string(name), true, {""}, {b.identity}, {k.pool.make(b.op, left, right)}, true});
+        {std::string(name), true, {""}, {}, {b.identity}, {k.pool.make(b.op, left, right)}, true});
     return static_cast<MonoidId>(k.monoids.size() - 1);
   }
   return MonoidId::none;

@@ -13,6 +13,22 @@ namespace {
 
 using Scalar = tang::Op;
 
+// A node over operands made in another pool. Integer literals among reals become reals, so that
+// `0` and `0.0` make one program; an exponent stays what it is.
+ExprId made_of(ExprPool& to, ExprNode n, const std::map<ExprId, ExprId>& made) {
+  const size_t count = n.operands().size();
+  bool real = n.kind == Kind::real;
+  for (size_t k = 0; k < count; ++k) {
+    n.args[k] = made.at(n.args[k]);
+    real |= n.kind == Kind::boolean && to[n.args[k]].kind == Kind::real;
+  }
+  if (real && n.op != Scalar::pow && n.op != Scalar::cast)
+    for (size_t k = 0; k < count; ++k)
+      if (const ExprNode& x = to[n.args[k]]; x.op == Scalar::constant && x.kind == Kind::integer)
+        n.args[k] = to.real(x.value().as_real());
+  return rebuild(to, n);
+}
+
 // An expression of the graph in the kernel's pool; `leaf` gives what its variables become.
 template <class LeafOf>
 ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& leaf) {
@@ -27,9 +43,7 @@ ExprId copied(const ExprPool& from, ExprPool& to, ExprId root, const LeafOf& lea
       made[id] = to.constant(n.value());
       continue;
     }
-    ExprNode copy = n;
-    for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
-    made[id] = rebuild(to, copy);
+    made[id] = made_of(to, n, made);
   }
   return made.at(root);
 }
@@ -119,8 +133,7 @@ Form NestLowering::form(const Form& f) {
   Form result = f.base;
   for (const Form::Term& t : f.terms) result = result + t.coeff * coordinate_.at(t.dim);
   for (const Form::Gather& x : f.gathers)
-    result =
-        result + x.coeff * Form::gathered(index_of(eval(g.pool.var(x.leaf, Kind::integer))));
+    result = result + x.coeff * Form::gathered(index_of(eval(g.pool.var(x.leaf, Kind::integer))));
   return result;
 }
 
@@ -221,8 +234,8 @@ ValueId NestLowering::map(ExprId root, const Key& key) {
     if (!wanted[e]) continue;
     const ExprNode n = g.pool[e];
     for (ExprId o : n.operands()) {
-      const bool here = key_of(o) == key || g.pool[o].op == Scalar::var ||
-                        g.pool[o].op == Scalar::constant;
+      const bool here =
+          key_of(o) == key || g.pool[o].op == Scalar::var || g.pool[o].op == Scalar::constant;
       if (here && g.pool[o].op != Scalar::var) wanted[o] = true;
       ++uses[o];
     }
@@ -241,9 +254,7 @@ ValueId NestLowering::map(ExprId root, const Key& key) {
     } else if (!wanted[e] || shared) {
       made[e] = argument(op, eval(e), n.kind);
     } else {
-      ExprNode copy = n;
-      for (size_t k = 0; k < n.operands().size(); ++k) copy.args[k] = made.at(n.args[k]);
-      made[e] = rebuild(b.kernel().pool, copy);
+      made[e] = made_of(b.kernel().pool, n, made);
     }
   }
   op.body = made.at(root);
@@ -285,9 +296,8 @@ std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
     }
     if (list.size() < 2) return std::nullopt;
     const std::vector<DimId> first = key_of(list[0]).dims;
-    const auto other = std::stable_partition(list.begin() + 1, list.end(), [&](ExprId e) {
-      return key_of(e).dims == first;
-    });
+    const auto other = std::stable_partition(list.begin() + 1, list.end(),
+                                             [&](ExprId e) { return key_of(e).dims == first; });
     const auto split = other == list.end() ? list.begin() + 1 : other;
     const auto product = [&](auto from, auto to) {
       ExprId p = *from;
@@ -327,9 +337,8 @@ bool NestLowering::vanishes(ExprId product) {
 ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditions) {
   const Part& p = nest_->parts[part];
   const State before = left_[part];
-  const bool lanes_left_out = std::any_of(masks_.begin(), masks_.end(), [&](const Mask& m) {
-    return contains(nest_->reduce, m.dim);
-  });
+  const bool lanes_left_out = std::any_of(
+      masks_.begin(), masks_.end(), [&](const Mask& m) { return contains(nest_->reduce, m.dim); });
   const auto product = factors(part);
   ValueId next = ValueId::none;
   if (product) {
@@ -342,8 +351,8 @@ ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditio
   } else {
     next = expanded(eval(p.step), before.dims);
   }
-  const bool zero = product && lanes_left_out && vanishes(product->first) &&
-                    vanishes(product->second);
+  const bool zero =
+      product && lanes_left_out && vanishes(product->first) && vanishes(product->second);
   if (conditions.empty() && (!lanes_left_out || zero)) return next;
   return chosen(conditions, next, before.value, before.dims);
 }
@@ -377,6 +386,7 @@ MonoidId NestLowering::monoid(size_t fold) {
   Monoid made;
   made.name = m.name;
   made.commutative = m.commutative;
+  made.kinds = m.kinds;
   for (size_t k = 0; k < m.kinds.size(); ++k) {
     made.fields.push_back(m.fields[k].empty() ? "x" + std::to_string(k) : m.fields[k]);
     made.identity.push_back(g.pool[m.identity[k]].value().as_real());

@@ -228,11 +228,12 @@ std::vector<Poly> Parser::shape(Memory& m) {
   claim(m.name, at);
   std::vector<Poly> extents;
   expect("[");
-  list([&] {
-    m.axes.push_back(dim(Index::What::axis));
-    expect(":");
-    extents.push_back(poly());
-  });
+  if (!is("]"))
+    list([&] {
+      m.axes.push_back(dim(Index::What::axis));
+      expect(":");
+      extents.push_back(poly());
+    });
   expect("]");
   expect(":");
   return extents;
@@ -391,7 +392,17 @@ void Parser::monoid_declaration() {
   m.name = name("a name");
   claim(m.name, at);
   expect("(");
-  list([&] { m.fields.push_back(name("a field")); });
+  list([&] {
+    m.fields.push_back(name("a field"));
+    m.kinds.push_back(Kind::real);
+    if (!accept(":")) return;
+    const Token here = peek();
+    const std::string kind = name("a kind");
+    for (const Kind k : {Kind::real, Kind::integer, Kind::boolean})
+      if (tang::name(k) == kind) m.kinds.back() = k;
+    if (tang::name(m.kinds.back()) != kind)
+      fail("E0110", fmt::format("there is no kind `{}`", kind), here);
+  });
   expect(")");
   expect("identity");
   expect("(");

@@ -64,8 +64,31 @@ Form Parser::form_atom() {
     return Form::coordinate(found->second);
   for (size_t p = 0; p < program_.params.size(); ++p)
     if (program_.params[p] == wanted) return Form(Poly::param(static_cast<ParamId>(p)));
-  fail("E0201", fmt::format("there is no index or param `{}`", wanted), at);
+  if (const auto found = values_.find(wanted); found != values_.end())
+    return Form::gathered(index_of(found->second));
+  fail("E0201", fmt::format("there is no index, param or value `{}`", wanted), at);
   return {};
+}
+
+// At a parenthesis: what it holds is an affine form, one variable of a map.
+bool Parser::at_form() const {
+  if (combining_) return false;
+  bool names = false;
+  int depth = 0;
+  for (size_t k = 0;; ++k) {
+    const Token& t = peek(k);
+    if (t.kind == TokenKind::name) {
+      const bool known = dims_.contains(std::string(t.text)) || is_param(t.text);
+      if (!known || is("(", k + 1)) return false;
+      names = true;
+    } else if (t.text == "(") {
+      ++depth;
+    } else if (t.text == ")") {
+      if (--depth == 0) return names;
+    } else if (t.kind != TokenKind::number && t.text != "+" && t.text != "-" && t.text != "*") {
+      return false;
+    }
+  }
 }
 
 // `max(a, b)` for a lower limit, `min(a, b)` for an upper one, or one form.
@@ -141,6 +164,7 @@ ExprId Parser::product() {
 ExprId Parser::unary() {
   if (!is("-")) return atom();
   const Token at = take();
+  if (peek().text == "9223372036854775808") return take(), k_.pool.integer(INT64_MIN);
   if (peek().kind == TokenKind::number || is("inf")) {
     const ExprId e = atom();
     const tang::Value v = k_.pool[e].value();
@@ -166,6 +190,11 @@ ExprId Parser::literal(const Token& token) {
 }
 
 ExprId Parser::atom() {
+  if (is("(") && at_form()) {
+    Leaf leaf;
+    leaf.form = form_atom();
+    return variable(std::move(leaf));
+  }
   const Token token = take();
   if (token.kind == TokenKind::number) return literal(token);
   if (token.text == "(") {
@@ -215,7 +244,8 @@ ExprId Parser::variable(const Token& token) {
     const std::string wanted = name("a field");
     for (size_t f = 0; f < combining_->fields.size(); ++f)
       if (combining_->fields[f] == wanted && (token.text == "a" || token.text == "b"))
-        return k_.pool.var(static_cast<uint32_t>(2 * f + (token.text == "b")), Kind::real);
+        return k_.pool.var(static_cast<uint32_t>(2 * f + (token.text == "b")),
+                           combining_->kinds[f]);
     fail("E0201", fmt::format("`{}` has no field `{}`", combining_->name, wanted), at);
     return k_.pool.boolean(false);
   }
@@ -229,11 +259,19 @@ ExprId Parser::variable(const Token& token) {
     leaf.argument = static_cast<uint32_t>(known - arguments_->begin());
     if (known == arguments_->end()) arguments_->push_back(v);
   }
+  return variable(std::move(leaf));
+}
+
+ExprId Parser::variable(Leaf leaf) {
   const auto same = std::find_if(leaves_->begin(), leaves_->end(), [&](const Leaf& l) {
     return l.argument == leaf.argument && l.form == leaf.form;
   });
   const auto number = static_cast<uint32_t>(same - leaves_->begin());
-  const Kind kind = leaf.argument ? Kind::real : Kind::integer;
+  Kind kind = Kind::integer;
+  if (leaf.argument) {
+    const ValueId v = (*arguments_)[*leaf.argument];
+    kind = v == ValueId::none ? Kind::real : tang::kind(k_[v].type.format);
+  }
   if (same == leaves_->end()) leaves_->push_back(std::move(leaf));
   return k_.pool.var(number, kind);
 }

@@ -1,4 +1,6 @@
 // Statements. Blocks nest at most max_nesting deep.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tile/names.h"
@@ -106,7 +108,6 @@ void Parser::statement(RegionId region, RoleSet within) {
 
 // Defines what the operation yields. Its last result may be a token.
 void Parser::results(Op& op, const std::vector<std::pair<std::string, Token>>& names) {
-  const Type tile = op.kind == OpKind::loop ? Type{} : result_;
   for (size_t k = 0; k < names.size(); ++k) {
     const ValueId v = define(names[k].first, names[k].second);
     Type& type = k_.values[index_of(v)].type;
@@ -120,10 +121,11 @@ void Parser::results(Op& op, const std::vector<std::pair<std::string, Token>>& n
       type.what = Type::What::token;
     } else if (op.kind == OpKind::loop) {
       if (k < op.carried.size()) type = k_[op.carried[k]].type;
-    } else {
-      type = tile;
+    } else if (op.kind != OpKind::branch && !result_.empty()) {
+      type = result_[std::min(k, result_.size() - 1)];
     }
   }
+  if (op.kind == OpKind::branch) type_branch(op);
 }
 
 void Parser::extents(Op& op) {
@@ -170,23 +172,29 @@ Ref Parser::ref() {
 
 bool Parser::at_ref() const { return is("[", 1) || is(".", 1); }
 
-// `-> PLACEMENT : FORMAT [partial MONOID]`, kept for `results`.
+// `-> PLACEMENT : FORMATS [partial MONOID]`, kept for `results`.
 void Parser::result_type(const Op&) {
-  result_ = {};
+  result_.clear();
+  Type type;
   expect("->");
   const Token at = peek();
   const std::string wanted = name("a placement");
   for (size_t p = 0; p < k_.placements.size(); ++p)
-    if (k_.placements[p].name == wanted) result_.placement = static_cast<PlacementId>(p);
-  if (result_.placement == PlacementId::none)
+    if (k_.placements[p].name == wanted) type.placement = static_cast<PlacementId>(p);
+  if (type.placement == PlacementId::none)
     return fail("E0201", fmt::format("there is no placement `{}`", wanted), at);
   expect(":");
-  const Token here = peek();
-  if (const auto format = parse_format(name("a format")))
-    result_.format = *format;
-  else
-    fail("E0110", "expected a format", here);
-  if (accept("partial")) result_.partial = monoid();
+  list([&] {
+    const Token here = peek();
+    if (const auto format = parse_format(name("a format")))
+      type.format = *format;
+    else
+      fail("E0110", "expected a format", here);
+    result_.push_back(type);
+  });
+  if (!accept("partial")) return;
+  const MonoidId partial = monoid();
+  for (Type& t : result_) t.partial = partial;
 }
 
 void Parser::clauses(Op& op) {
@@ -234,7 +242,7 @@ void Parser::data(Op& op) {
     case OpKind::scan:
     case OpKind::reduce:
       op.monoid = monoid();
-      list([&] { op.over.push_back(dim(Index::What::axis)); });
+      if (!is(":")) list([&] { op.over.push_back(dim(Index::What::axis)); });
       expect(":");
       op.args = values();
       result_type(op);
@@ -349,6 +357,15 @@ void Parser::type_carried(const Op& op) {
   for (size_t c = 0; c < op.carried.size() && c < next.size(); ++c)
     if (op.args[c] == ValueId::none && next[c] != ValueId::none)
       k_.values[index_of(op.carried[c])].type = k_[next[c]].type;
+}
+
+// A branch yields what its first block does.
+void Parser::type_branch(const Op& op) {
+  const Region& body = k_[op.body_region];
+  if (body.ops.empty() || k_.ops[body.ops.back()].kind != OpKind::next) return;
+  const std::vector<ValueId>& next = k_.ops[body.ops.back()].args;
+  for (size_t k = 0; k < op.results.size() && k < next.size(); ++k)
+    if (next[k] != ValueId::none) k_.values[index_of(op.results[k])].type = k_[next[k]].type;
 }
 
 }  // namespace tang::tile

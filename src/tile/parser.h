@@ -78,6 +78,8 @@ class Parser : private TokenReader {
   ExprId atom();
   ExprId call(const Token& name);
   ExprId variable(const Token& name);
+  ExprId variable(Leaf leaf);
+  bool at_form() const;
   ExprId literal(const Token& token);
   bool enter(const Token& at);
   bool is_param(std::string_view name) const;
@@ -91,6 +93,7 @@ class Parser : private TokenReader {
   void control(Op& op, RoleSet within);
   void loop(Op& op, RoleSet within);
   void type_carried(const Op& op);
+  void type_branch(const Op& op);
   Ref ref();
   bool at_ref() const;
   void extents(Op& op);
@@ -108,7 +111,7 @@ class Parser : private TokenReader {
   std::vector<Leaf>* leaves_ = nullptr;    // of the expression being read
   std::vector<ValueId>* arguments_ = nullptr;
   const Monoid* combining_ = nullptr;  // the monoid whose combine is being read
-  Type result_;                        // that the statement being read states
+  std::vector<Type> result_;           // that the statement being read states; the last repeats
   int nesting_ = 0;
 };
 

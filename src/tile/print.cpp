@@ -1,5 +1,4 @@
-#include <charconv>
-#include <cmath>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,10 +34,18 @@ class Printer {
       const bool one = size == "1" && !name.empty();
       s += one ? name : name.empty() ? size : size + "*" + name;
     };
+    // In the order of the text that declares them: axes, then loops.
+    std::vector<Form::Term> terms = f.terms;
+    std::stable_partition(terms.begin(), terms.end(), [this](const Form::Term& t) {
+      return k_[t.dim].what == Index::What::axis;
+    });
     for (const bool negative : {false, true}) {
-      for (const Form::Term& t : f.terms)
+      for (const Form::Term& t : terms)
         if ((t.coeff.terms()[0].coeff < 0) == negative)
           add(t.coeff, k_[t.dim].name, factor(negative ? Poly(-1) * t.coeff : t.coeff));
+      for (const Form::Gather& t : f.gathers)
+        if ((t.coeff.terms()[0].coeff < 0) == negative)
+          add(t.coeff, k_.values[t.leaf].name, factor(negative ? Poly(-1) * t.coeff : t.coeff));
       for (const Poly::Term& t : f.base.terms()) {
         if ((t.coeff < 0) != negative) continue;
         Poly one(t.coeff);
@@ -95,8 +102,14 @@ class Printer {
     return name + "[" + forms(r.at) + "]";
   }
 
-  std::string type(const Type& t) const {
-    std::string s = fmt::format(" -> {} : {}", k_[t.placement].name, name(t.format));
+  // The format once if all tiles have it.
+  std::string type(const Op& op) const {
+    const Type& t = k_[op.results[0]].type;
+    std::vector<std::string_view> formats;
+    for (ValueId v : op.results)
+      if (k_[v].type.what == Type::What::tile) formats.push_back(name(k_[v].type.format));
+    if (std::equal(formats.begin() + 1, formats.end(), formats.begin())) formats.resize(1);
+    std::string s = fmt::format(" -> {} : {}", k_[t.placement].name, fmt::join(formats, ", "));
     if (t.partial != MonoidId::none) s += " partial " + k_[t.partial].name;
     return s;
   }
@@ -252,35 +265,32 @@ class Printer {
     return {};
   }
 
-  std::string result(const Op& op) const { return type(k_[op.results[0]].type); }
-
   std::string data(const Op& op) const {
     switch (op.kind) {
       case OpKind::load:
-        return " " + ref(op.refs[0]) + result(op) + valid(op) + row(op);
+        return " " + ref(op.refs[0]) + type(op) + valid(op) + row(op);
       case OpKind::store:
         return " " + value(op.args[0]) + " -> " + ref(op.refs[0]) + valid(op) + row(op);
       case OpKind::copy:
         return (op.over.empty() ? "" : " " + extents(op)) + " " + ref(op.refs[0]) + " -> " +
                ref(op.refs[1]) + valid(op) + row(op) + (op.one_thread ? " by one_thread" : "");
       case OpKind::map:
-        return " " + print_body(p_, k_, op) + result(op);
+        return " " + print_body(p_, k_, op) + type(op);
       case OpKind::solve:
-        return fmt::format(" {} : {}", fmt::join(names(op.over), ", "), ref(op.refs[0])) +
-               result(op);
+        return fmt::format(" {} : {}", fmt::join(names(op.over), ", "), ref(op.refs[0])) + type(op);
       case OpKind::scan:
       case OpKind::reduce:
         return fmt::format(" {} {} : {}", k_[op.monoid].name, fmt::join(names(op.over), ", "),
                            values(op.args)) +
-               result(op);
+               type(op);
       case OpKind::fold:
-        return fmt::format(" {} : {}", k_[op.monoid].name, values(op.args)) + result(op);
+        return fmt::format(" {} : {}", k_[op.monoid].name, values(op.args)) + type(op);
       case OpKind::contract:
         return contract(op);
       case OpKind::convert:
-        return " " + value(op.args[0]) + result(op);
+        return " " + value(op.args[0]) + type(op);
       case OpKind::slice:
-        return fmt::format(" {} at ({})", value(op.args[0]), forms(op.from)) + result(op);
+        return fmt::format(" {} at ({})", value(op.args[0]), forms(op.from)) + type(op);
       default:
         return " " + ref(op.refs[0]);
     }
@@ -294,7 +304,7 @@ class Printer {
     std::string s =
         " " + extents(op) + " : " + (op.negate ? "-" : "") + operands[0] + " * " + operands[1];
     if (next < op.args.size()) s += " + " + value(op.args[next]);
-    return s + result(op) + row(op);
+    return s + type(op) + row(op);
   }
 
   std::string waiting(const Op& op) const {
@@ -345,7 +355,7 @@ std::string print(const Program& program, const Kernel& kernel) {
 std::string print(const Program& program) {
   std::string s;
   if (!program.params.empty()) s = fmt::format("param {}\n", fmt::join(program.params, ", "));
-  for (const Kernel& k : program.kernels) s += "\n" + print(program, k);
+  for (const Kernel& k : program.kernels) s += (s.empty() ? "" : "\n") + print(program, k);
   return s;
 }
 

@@ -1,6 +1,8 @@
 #include "tile/print_expr.h"
 
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,6 +67,30 @@ Spelled constant(const ExprNode& n) {
   return {s, s[0] == '-' ? level_unary : level_atom};
 }
 
+// Operands of commutative operations stand in an order that does not depend on when they were made:
+// those of the same operation first, constants last, others by their text.
+struct Operand {
+  const ExprNode* node;
+  Spelled spelled;
+  friend auto key(const Operand& o, Scalar op) {
+    return std::tuple(o.node->op != op, o.node->op == Scalar::constant,
+                      std::string_view(o.spelled.text));
+  }
+};
+
+std::vector<Spelled> in_order(const ExprPool& pool, const ExprNode& n,
+                              const std::map<ExprId, Spelled>& known) {
+  std::vector<Operand> operands;
+  for (ExprId a : n.operands()) operands.push_back({&pool[a], known.at(a)});
+  if (is_commutative(n.op))
+    std::stable_sort(operands.begin(), operands.end(), [&](const Operand& a, const Operand& b) {
+      return key(a, n.op) < key(b, n.op);
+    });
+  std::vector<Spelled> result;
+  for (Operand& o : operands) result.push_back(std::move(o.spelled));
+  return result;
+}
+
 Spelled spell(const ExprNode& n, const std::vector<Spelled>& args) {
   const Level level = level_of(n.op);
   if (level == level_not) return {"not " + within(args[0], level), level};
@@ -97,9 +123,7 @@ std::string print_expr(const ExprPool& pool, ExprId e,
     } else if (n.op == Scalar::var) {
       known[id] = {leaf(n.variable()), level_atom};
     } else {
-      std::vector<Spelled> args;
-      for (ExprId a : n.operands()) args.push_back(known.at(a));
-      known[id] = spell(n, args);
+      known[id] = spell(n, in_order(pool, n, known));
     }
   }
   return known.at(e).text;
@@ -110,18 +134,24 @@ std::string print_body(const Program& program, const Kernel& kernel, const Op& o
     const Leaf& leaf = op.leaves[v];
     if (leaf.argument) return kernel[op.args[*leaf.argument]].name;
     const std::string form = print_form(program, kernel, leaf.form);
-    return form.find(' ') == std::string::npos ? form : "(" + form + ")";
+    const bool name = form.find_first_of(" *-") == std::string::npos;
+    return name ? form : "(" + form + ")";
   });
 }
 
 std::string print_monoid(const Kernel& kernel, const Monoid& m) {
-  std::vector<std::string> identity, combine;
-  for (double x : m.identity) identity.push_back(number_text(x));
+  std::vector<std::string> fields, identity, combine;
+  for (size_t f = 0; f < m.fields.size(); ++f) {
+    const Kind kind = m.kinds.empty() ? Kind::real : m.kinds[f];
+    const tang::Value x = tang::Value::real(m.identity[f]);
+    fields.push_back(m.fields[f] + (kind == Kind::real ? "" : fmt::format(" : {}", name(kind))));
+    identity.push_back(kind == Kind::real ? number_text(x.r) : fmt::format("{}", x.as_integer()));
+  }
   for (ExprId e : m.combine)
     combine.push_back(print_expr(
         kernel.pool, e, [&](uint32_t v) { return (v % 2 == 0 ? "a." : "b.") + m.fields[v / 2]; }));
-  return fmt::format("monoid {} ({}) identity ({}) combine ({}){}", m.name,
-                     fmt::join(m.fields, ", "), fmt::join(identity, ", "), fmt::join(combine, ", "),
+  return fmt::format("monoid {} ({}) identity ({}) combine ({}){}", m.name, fmt::join(fields, ", "),
+                     fmt::join(identity, ", "), fmt::join(combine, ", "),
                      m.commutative ? " commutative" : "");
 }
 

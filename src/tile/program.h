@@ -6,7 +6,7 @@
 // instruction table (target/row.h), so a scalar loop, an AVX register tile and a warpgroup's matrix
 // product are the same operation with other rows.
 //
-//   kernel gemm
+//   kernel product
 //     axis m, n, k
 //     arg A[m : M, k : K] : bf16
 //     …
@@ -17,7 +17,9 @@
 //       …
 //
 // Positions in a tile are its axes; a Form over axes, loop indices and params says where an element
-// is read: `As[m + 64*h, k]` is row m + 64h for the tile's own m. Nothing else computes addresses.
+// is read: `As[m + 64*h, k]` is row m + 64h for the tile's own m. A form may gather: the leaf
+// number of a gathered term is the index of a value, an integer tile over axes that the reader has,
+// as in `x[idx + 3*k, d]`. Nothing else computes addresses.
 //
 // Time is explicit. A kernel's warps are divided into *roles*; an operation belongs to some of
 // them, and a role may be copied (two consumers). An asynchronous operation yields a *token* and is
@@ -155,6 +157,7 @@ struct Monoid {
   std::string name;
   bool builtin = false;  // sum, prod, max, min: declared by use
   std::vector<std::string> fields;
+  std::vector<Kind> kinds;  // by field; none: any, all alike
   std::vector<double> identity;
   std::vector<ExprId> combine;
   bool commutative = true;
@@ -243,7 +246,7 @@ struct Op {
     bool down = false;
   };
   Range range;
-  std::vector<Form> holds;  // branch: all are >= 0
+  std::vector<Form> holds;  // branch: all are >= 0; its results are what `next` of its blocks names
   std::vector<ValueId>
       carried;  // what the body calls a loop's values, parallel to args and results
   Location where;

@@ -9,8 +9,8 @@
 //       | "map" NAME "=" ("load" | "store" | "add") NAME "box" INTS [ "sw" INT ]
 //       | "role" NAME "warps" INT ".." INT [ "regs" INT ] [ "copies" NAME INT ]
 //       | "channel" NAME "depth" INT [ "each" "copy" ] "{" NAMES "}" "full" signal "empty" signal
-//       | "monoid" NAME "(" NAMES ")" "identity" "(" NUMBERS ")" "combine" "(" expressions ")"
-//         [ "commutative" ]
+//       | "monoid" NAME "(" NAME [ ":" KIND ], … ")" "identity" "(" NUMBERS ")"
+//         "combine" "(" expressions ")" [ "commutative" ]
 //       | "turn" NAME "of" ROLE "first" INT
 //       | "place" NAME "(" AXES ")" "=" placement
 //       | "order" AXIS ":" poly "tile" INT, … [ "digits" digit, … ] [ "workers" INT ]
@@ -36,16 +36,20 @@
 //       | "wait" VALUES | "fence" ("registers" | "async") | ("take" | "pass") TURN
 //       | [ VALUES "=" ] "loop" NAME "from" forms "to" forms [ "step" INT ] [ "down" ] carry block
 //       | [ VALUES "=" ] "loop" "tiles" "(" NAMES ")" carry block
-//       | "branch" FORM ">=" "0" { "and" FORM ">=" "0" } block [ "else" block ]
+//       | [ VALUES "=" ] "branch" FORM ">=" "0" { "and" FORM ">=" "0" } block [ "else" block ]
 //       | "next" VALUES
 //     carry     = [ "carry" NAME "=" VALUE, … ]
 //     ref       = NAME [ "." NAME ] "[" forms "]"
 //     operand   = ref | VALUE
-//     type      = "->" PLACEMENT ":" FORMAT [ "partial" MONOID ]
+//     type      = "->" PLACEMENT ":" FORMATS [ "partial" MONOID ]
+//     forms     = form, … ; of limits also "max" "(" forms ")" after "from", "min" after "to"
 //     valid     = "valid" FORM ">=" "0", … [ "fill" NUMBER ]
 //     extents   = "(" [ AXIS INT, … ] ")"
 //
-// The value `none` is nothing to wait for, or to release.
+// A form is a sum of integers, params, indices and gathered values, each with a coefficient of
+// integers and params. One FORMAT is that of all results. In an expression a form that is more than
+// a name stands in parentheses. A branch yields what `next` ends its blocks with; with results it
+// has both. The value `none` is nothing to wait for, or to release.
 #pragma once
 
 #include <string>

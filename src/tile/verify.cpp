@@ -9,6 +9,7 @@
 #include "tile/names.h"
 #include "tile/text.h"
 #include "tile/verify_rows.h"
+#include "tile/verify_values.h"
 
 namespace tang::tile {
 
@@ -32,6 +33,7 @@ class Verifier {
       for (const Op& op : k_.ops)
         if (const std::string fault = row_fault(k_, op); !fault.empty()) complain(fault, &op);
     for (const Region& r : k_.regions) region(r);
+    verify_values(k_, [this](std::string text, const Op& op) { complain(std::move(text), &op); });
     stages();
     return std::move(faults_);
   }

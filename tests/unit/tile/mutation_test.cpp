@@ -119,7 +119,7 @@ TEST(TileMutations, AttentionInTurns) {
           "`@1 vv = receive vs`: a stage earlier",
           "`l = map a * l0 + ls -> part : f32 partial sum`: a stage later",
           "`store lse -> L[tb, th, i + 64*c + ti] valid S - i - 64*c - ti - 1 >= 0`: a stage later",
-          "`s = map select(j + j1 <= i + ti + 64 * c and j + j1 < S, s0, -inf) -> P : f32`: index "
+          "`s = map select(j + j1 < S and j + j1 <= i + ti + c * 64, s0, -inf) -> P : f32`: index "
           "5 "
           "+1",
           "`loop x from 0 to 128 step 64`: the other way",
@@ -138,7 +138,7 @@ TEST(TileMutations, AttentionGradientOfFiveProducts) {
           "`copy tl[th, i1] -> b.Ls[i] by one_thread`: a stage later",
           "`copy td[th, i1] -> b.Ds[i] by one_thread`: a stage later",
           "`commit qd b`: a stage later",
-          "`w = map select(j + tj + 64 * c <= i + i0 and i + i0 < S, exp(0.08838834764831845 * s - "
+          "`w = map select(i + i0 < S and j + tj + c * 64 <= i + i0, exp(s * 0.08838834764831845 - "
           "ls), 0.0) -> T : f32`: index 5 +1",
           "`release qd y`: a stage later",
           "`store gv -> dV[th, j + 64*c + tj, d] valid S - j - 64*c - tj - 1 >= 0`: a stage later",
@@ -162,9 +162,9 @@ TEST(TileMutations, GatedDeltaRuleInChunks) {
                     "`release feed i`: a stage later",
                     "`release feed j`: a stage later",
                     "`release tp p`: a stage later",
-                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 -1",
-                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 0 without s",
-                    "`aw = map select(s < t, kk * (b * w), 0.0) -> M : f32`: index 1 +1",
+                    "`aw = map select(s < t, b * w * kk, 0.0) -> M : f32`: index 0 -1",
+                    "`aw = map select(s < t, b * w * kk, 0.0) -> M : f32`: index 0 without s",
+                    "`aw = map select(s < t, b * w * kk, 0.0) -> M : f32`: index 1 +1",
                     "`store v -> O[th, t + t0, z + 64*c] valid T - t - t0 - 1 >= 0`: a stage later",
                     "`store zf -> S1[th, x, z + 64*c]`: a stage later",
                 });
