@@ -1,8 +1,11 @@
 // Kernels that threads share: which loops, that their iterations are independent, and that the
 // number of threads changes no bit.
+#include <cstring>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "eval/oracle.h"
 #include "eval/random_inputs.h"
 #include "front/elaborate.h"
 #include "ir/bind.h"
@@ -51,8 +54,7 @@ Memory memory_of(const Made& m) {
     memory.data.emplace_back(static_cast<size_t>(*bytes), std::byte{0xff});
     if (k < inputs.size()) {
       const auto array = random_input(m.graph, inputs[k], params, 1).value();
-      memory.data[k].assign(array.data.begin(),
-                            array.data.begin() + static_cast<long>(memory.data[k].size()));
+      std::memcpy(memory.data[k].data(), array.data.data(), memory.data[k].size());
     }
   }
   for (size_t k = 0; k < p.buffers.size(); ++k)
@@ -74,7 +76,11 @@ std::vector<std::byte> run_on(const Made& m, int threads) {
   CDevice device;
   Diagnostics warnings;
   const auto program =
-      device.compile(m.variant.program(), {.use_cache = false, .threads = threads}, warnings);
+      device.compile(m.variant.program(),
+                     {.use_cache = false,
+                      .threads = threads,
+                      .flags = {"-std=gnu11", "-O1", "-march=native", "-ffp-contract=off"}},
+                     warnings);
   if (!program) {
     ADD_FAILURE() << program.error().message;
     return {};
@@ -113,12 +119,12 @@ void expect_shared(const std::string& program) {
   const Made alone = make(program, 1);
   EXPECT_THAT(alone.text, Not(HasSubstr(" parallel {")));
   const std::vector<std::byte> wanted = run_on(alone, 1);
-  for (const int threads : {2, 3, 7}) {
+  for (const int threads : {2, 7}) {
     const Made shared = make(program, threads);
     EXPECT_THAT(shared.text, HasSubstr(" parallel {")) << program;
     EXPECT_EQ(race_in(shared), "") << shared.text;
     EXPECT_EQ(run_on(shared, threads), wanted) << threads << " threads\n" << shared.text;
-    EXPECT_EQ(run_on(shared, 2), wanted) << threads << " threads planned, 2 there";
+    if (threads == 7) EXPECT_EQ(run_on(shared, 3), wanted) << "7 threads planned, 3 there";
   }
 }
 
@@ -131,7 +137,7 @@ std::string product(int m, int n, int k) {
 
 TEST(SharedKernels, Products) {
   expect_shared(product(13, 37, 5));
-  expect_shared(product(1, 50, 20));
+  expect_shared(product(1, 150, 20));
   expect_shared(product(50, 1, 20));
   expect_shared(product(100, 300, 40));
 }
@@ -146,7 +152,7 @@ TEST(SharedKernels, Rows) {
                 "y[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))"
                 "\noutput y\n");
   expect_shared("dim i = 2, j = 1000\ninput x[i, j] : f32\ny[i, j] = tanh(x[i, j])\noutput y\n");
-  expect_shared("dim b = 1, i = 9, j = 33\ninput x[b, i, j] : f32\n"
+  expect_shared("dim b = 1, i = 9, j = 133\ninput x[b, i, j] : f32\n"
                 "y[b, j] = sum[i](x[b, i, j])\noutput y\n");
 }
 
