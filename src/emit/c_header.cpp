@@ -58,7 +58,8 @@ void prototypes(Writer& out, bool parts) {
   out.line("// The bytes of `workspace`; SIZE_MAX for a wrong size.");
   out.line("size_t tang_workspace(const int64_t *symbols);");
   if (!parts) return;
-  out.line("// The same by `parts` threads: each calls it with a part of its own, 0 … parts - 1. It");
+  out.line(
+      "// The same by `parts` threads: each calls it with a part of its own, 0 … parts - 1. It");
   out.line("// calls `barrier`, which returns when all of the threads have called it.");
   out.line("int tang_run_part(void *const *buffers, const int64_t *symbols, void *workspace,");
   out.line("                  int64_t part, int64_t parts, void (*barrier)(void *context),");

@@ -147,8 +147,7 @@ void KernelWriter::loop(const Stmt& s) {
     out_.line(fmt::format("const int64_t {} = {};", bound, share(part_ + " + 1")));
     begin = share(part_);
     end = bound;
-  } else
-  if (reads_memory(s.b)) {
+  } else if (reads_memory(s.b)) {
     const std::string bound = expr_.fresh(v + "_end");
     out_.line(fmt::format("const int64_t {} = {};", bound, end));
     end = bound;

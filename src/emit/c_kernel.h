@@ -12,8 +12,8 @@
 namespace tang {
 
 // Writes `static void NAME(…)`. Parameters: the buffers it touches in
-// the order of loop/same.h, then its symbols, then, of a parallel kernel, which of how many parts to
-// run. It calls functions of `vectors`.
+// the order of loop/same.h, then its symbols, then, of a parallel kernel, which of how many parts
+// to run. It calls functions of `vectors`.
 void write_kernel(Writer& out, const loop::Program& program, const loop::Kernel& kernel,
                   const std::string& name, const Namer& scope, CVector& vectors);
 
@@ -22,7 +22,6 @@ void write_kernel(Writer& out, const loop::Program& program, const loop::Kernel&
 std::string kernel_call(const loop::Program& program, const loop::Kernel& kernel,
                         const std::string& name,
                         const std::function<std::string(loop::BufferId)>& pointer,
-                        const std::function<std::string(ParamId)>& symbol,
-                        const std::string& part);
+                        const std::function<std::string(ParamId)>& symbol, const std::string& part);
 
 }  // namespace tang

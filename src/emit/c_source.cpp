@@ -112,9 +112,10 @@ void SourceWriter::header() {
   out_.line(fmt::format("// size_t {}_workspace(const int64_t *symbols)", options_.prefix));
   out_.line("//   gives the bytes of workspace.");
   if (has_parts(program_)) {
-    out_.line(fmt::format("// int {}_run_part(void *const *buffers, const int64_t *symbols, "
-                          "void *workspace,",
-                          options_.prefix));
+    out_.line(
+        fmt::format("// int {}_run_part(void *const *buffers, const int64_t *symbols, "
+                    "void *workspace,",
+                    options_.prefix));
     out_.line("//   int64_t part, int64_t parts, void (*barrier)(void *context), void *context)");
     out_.line("//   runs one of several parts; each waits for the others by calling `barrier`.");
   }
@@ -295,8 +296,8 @@ void SourceWriter::call(size_t kernel, const std::string& part) {
 // Every part goes through all kernels, and waits for the others where it must.
 void SourceWriter::run_part() {
   const std::string head = fmt::format(
-      "int {}_run_part(void *const *buffers, const int64_t *symbols, void *workspace, int64_t part, "
-      "int64_t parts, void (*barrier)(void *context), void *context)",
+      "int {}_run_part(void *const *buffers, const int64_t *symbols, void *workspace, "
+      "int64_t part, int64_t parts, void (*barrier)(void *context), void *context)",
       options_.prefix);
   out_.line(head + ";");
   out_.open(head);

@@ -8,7 +8,8 @@
 // needed; it allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace`
 // (best aligned to 64), SIZE_MAX for a wrong size. Of a program with parallel kernels it exports
 //     int tang_run_part(void *const *buffers, const int64_t *symbols, void *workspace,
-//                       int64_t part, int64_t parts, void (*barrier)(void *context), void *context);
+//                       int64_t part, int64_t parts, void (*barrier)(void *context),
+//                       void *context);
 // too: threads that call it with the parts 0 … parts - 1 of one run do together what tang_run does
 // alone, to the same bits. Each calls `barrier` the same number of times; it returns when all have
 // called it. Kernels that differ in names only (the layers of

@@ -199,8 +199,8 @@ class Machine {
       store_integer(b.format, data, at, value.i);
   }
 
-  // Notes who touches an element of a parallel kernel's buffers: a store must be the only iteration's
-  // that does.
+  // Notes who touches an element of a parallel kernel's buffers: a store must be the only
+  // iteration's that does.
   void share(BufferId id, int64_t at, bool writes) {
     const BufferId memory = p_.storage(id);
     std::vector<Touch>& all = touched_[index(memory)];
@@ -420,7 +420,7 @@ class Machine {
   std::vector<std::vector<Element>> arrays_;  // by local
   std::vector<Open> open_;
   const bool parallel_;
-  int64_t iteration_ = 0, iterations_ = 0;  // of parallel loops, from 1; 0 outside of them
+  int64_t iteration_ = 0, iterations_ = 0;   // of parallel loops, from 1; 0 outside of them
   std::vector<std::vector<Touch>> touched_;  // of a parallel kernel, by buffer that owns memory
   const Stmt* now_ = nullptr;
   std::string fault_;

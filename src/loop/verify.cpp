@@ -239,8 +239,8 @@ void KernelVerifier::check_parts(const Stmt& s) {
     return std::find(b.locals.begin(), b.locals.end(), s.local) != b.locals.end();
   });
   if (!inside)
-    complain("E0410", fmt::format("`{}` outlives an iteration of the parallel loop",
-                                  kernel_[s.local].name));
+    complain("E0410",
+             fmt::format("`{}` outlives an iteration of the parallel loop", kernel_[s.local].name));
 }
 
 // True for a loop that certainly has no step.

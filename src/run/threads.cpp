@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-
 #include <sched.h>
 
 namespace tang {

@@ -4,9 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <vector>
-
 #include <pthread.h>
+#include <vector>
 
 namespace tang {
 

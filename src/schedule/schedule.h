@@ -61,8 +61,8 @@ struct KernelPlan {
   bool contract = true;
   std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
   std::vector<StagePlan> stages;
-  bool pivot = false;             // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
-  NestPlan nest;                  // the innermost loops
+  bool pivot = false;  // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
+  NestPlan nest;       // the innermost loops
   std::string machine;
   int64_t threads = 1;  // that share the outermost loop over points; 1: it is not shared
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those
@@ -87,17 +87,17 @@ struct Schedule {
 };
 
 struct PlanOptions {
-  bool inline_contractions = true;  // false: every definition is a kernel, as written
-  bool vectorise = true;            // false: plain loops in declared order
-  bool contract = true;             // false under --math ieee
-  int64_t block = 64;               // elements of a vector block
-  int64_t lanes = 32;               // a power of two; fewer wait on the accumulator's latency
-  int64_t unknown_extent = 4096;    // what an unbound parameter counts as
+  bool inline_contractions = true;   // false: every definition is a kernel, as written
+  bool vectorise = true;             // false: plain loops in declared order
+  bool contract = true;              // false under --math ieee
+  int64_t block = 64;                // elements of a vector block
+  int64_t lanes = 32;                // a power of two; fewer wait on the accumulator's latency
+  int64_t unknown_extent = 4096;     // what an unbound parameter counts as
   std::string machine = "cpu.avx2";  // whose record tiles are chosen by
-  int64_t threads = 1;              // that may share a kernel
-  double shared_ns = 50'000;        // if one would take longer than this, in nanoseconds
-  int64_t longest_inline = 1024;    // terms of an inlined contraction
-  int64_t largest_ratio = 2;        // recomputation allowed by choice
+  int64_t threads = 1;               // that may share a kernel
+  double shared_ns = 50'000;         // if one would take longer than this, in nanoseconds
+  int64_t longest_inline = 1024;     // terms of an inlined contraction
+  int64_t largest_ratio = 2;         // recomputation allowed by choice
 };
 
 // Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no

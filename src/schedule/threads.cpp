@@ -45,8 +45,7 @@ class Threads {
     for (DimId d : n.points) points *= size(d);
     for (DimId d : n.reduce) terms *= size(d);
     for (const Fold& f : n.folds)
-      for (ExprId e : f.args)
-        each += static_cast<double>(tree_size(g.pool, e, longest_expression));
+      for (ExprId e : f.args) each += static_cast<double>(tree_size(g.pool, e, longest_expression));
     double last = 0;
     for (const Target& t : n.targets)
       last += static_cast<double>(tree_size(g.pool, t.value, longest_expression));

@@ -5,8 +5,8 @@
 
 namespace tang {
 
-// Sets the threads of a kernel whose blocks are planned, if it does enough work. Where its outermost
-// loop has too few steps for them, points are cut in parts first.
+// Sets the threads of a kernel whose blocks are planned, if it does enough work. Where its
+// outermost loop has too few steps for them, points are cut in parts first.
 void plan_threads(const Graph& g, KernelPlan& k, const PlanOptions& options);
 
 }  // namespace tang

@@ -83,7 +83,7 @@ class KernelLowering {
   std::vector<State> states_;
   std::optional<Pivot> pivot_;
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
-  std::vector<std::pair<DimId, Span>> around_;  // of coordinates with blocks in blocks
+  std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
   std::string failure_;
 };
 

@@ -21,7 +21,8 @@
 TANG_INTEGER(int64_t, uint64_t, i64)
 TANG_INTEGER(int32_t, uint32_t, i32)
 
-// Where the steps of a loop begin that a part of the kernel takes; those of part `parts` follow all.
+// Where the steps of a loop begin that a part of the kernel takes; those of part `parts` would
+// follow all.
 static inline int64_t tang_share(int64_t first, int64_t end, int64_t step, int64_t part,
                                  int64_t parts) {
   const int64_t steps = end > first ? (end - first - 1) / step + 1 : 0;

@@ -43,8 +43,8 @@ TEST(LoopParallel, PrintsWhatItParses) {
   EXPECT_EQ(print(p), with_body(two_loops));
   EXPECT_TRUE(verify(p).empty());
   EXPECT_TRUE(is_parallel(p.kernels[0]));
-  EXPECT_FALSE(is_parallel(parsed(with_body("  for i in 0 .. n {\n    store y[i] = 0.0\n  }\n"))
-                               .kernels[0]));
+  EXPECT_FALSE(is_parallel(
+      parsed(with_body("  for i in 0 .. n {\n    store y[i] = 0.0\n  }\n")).kernels[0]));
 }
 
 TEST(LoopParallel, StandsOutermostAndHoldsAllStores) {

@@ -58,8 +58,7 @@ Memory memory_of(const Made& m) {
     }
   }
   for (size_t k = 0; k < p.buffers.size(); ++k)
-    memory.pointers.push_back(
-        memory.data[index(p.storage(static_cast<loop::BufferId>(k)))].data());
+    memory.pointers.push_back(memory.data[index(p.storage(static_cast<loop::BufferId>(k)))].data());
   return memory;
 }
 
@@ -108,8 +107,7 @@ std::vector<std::byte> run_on(const Made& m, int threads) {
 std::string race_in(const Made& m) {
   Memory memory = memory_of(m);
   for (const loop::Kernel& k : m.variant.program().kernels)
-    if (const auto ok =
-            loop::run(m.variant.program(), k, memory.pointers, bound_params(m.graph));
+    if (const auto ok = loop::run(m.variant.program(), k, memory.pointers, bound_params(m.graph));
         !ok)
       return ok.error().message;
   return "";
@@ -148,12 +146,14 @@ TEST(SharedKernels, ProductsInBlocks) {
 }
 
 TEST(SharedKernels, Rows) {
-  expect_shared("dim i = 5, j = 70\ninput x[i, j] : f32\n"
-                "y[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))"
-                "\noutput y\n");
+  expect_shared(
+      "dim i = 5, j = 70\ninput x[i, j] : f32\n"
+      "y[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))"
+      "\noutput y\n");
   expect_shared("dim i = 2, j = 1000\ninput x[i, j] : f32\ny[i, j] = tanh(x[i, j])\noutput y\n");
-  expect_shared("dim b = 1, i = 9, j = 133\ninput x[b, i, j] : f32\n"
-                "y[b, j] = sum[i](x[b, i, j])\noutput y\n");
+  expect_shared(
+      "dim b = 1, i = 9, j = 133\ninput x[b, i, j] : f32\n"
+      "y[b, j] = sum[i](x[b, i, j])\noutput y\n");
 }
 
 TEST(SharedKernels, Attention) {
