@@ -94,9 +94,11 @@ std::vector<Record> Referee::run(const Case& c, const std::vector<int>& threads)
   std::unique_ptr<TangProgram> program;
   std::unique_ptr<Contender> tang;
   Inputs inputs;
-  const auto prepare = [&]() -> Outcome<void> {
+  const auto prepare = [&](int count) -> Outcome<void> {
+    if (c.tang && tang) return {};
+    tang.reset();
     if (!c.tang) {
-      auto made = TangProgram::make(c.program, options_.folder);
+      auto made = TangProgram::make(c.program, options_.folder, count);
       if (!made) return tl::unexpected("tang: " + made.error());
       program = std::move(*made);
       auto drawn = program->draw(c.scales);
@@ -108,11 +110,13 @@ std::vector<Record> Referee::run(const Case& c, const std::vector<int>& threads)
     tang = std::move(*made);
     return {};
   };
-  const Outcome<void> ready = prepare();
   for (const int count : threads) {
     if (count > 1 && c.one_thread) continue;
-    Record r{
-        .suite = c.suite, .name = c.name, .threads = count, .tang_threads = TangProgram::threads};
+    const Outcome<void> ready = prepare(count);
+    Record r{.suite = c.suite,
+             .name = c.name,
+             .threads = count,
+             .tang_threads = program ? program->threads() : 1};
     r.tol = c.tol;
     if (options_.cpu_time && count == 1 && !c.latency && !c.tang) r.clock = ClockKind::cpu;
     r.gate = c.gate;

@@ -14,6 +14,7 @@
 #include "run/compiler.h"
 #include "run/device.h"
 #include "run/memory.h"
+#include "run/threads.h"
 #include "verify/variant.h"
 
 namespace tang::bench_cpu {
@@ -50,7 +51,11 @@ struct TangProgram::State {
   Variant variant;
   void* library = nullptr;
   int (*run)(void* const*, const int64_t*, void*) = nullptr;
+  int (*run_part)(void* const*, const int64_t*, void*, int64_t, int64_t, void (*)(void*),
+                  void*) = nullptr;  // null: one thread runs it
   size_t (*workspace)(const int64_t*) = nullptr;
+  int threads = 1;
+  std::unique_ptr<ThreadPool> pool;
 };
 
 TangProgram::TangProgram(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -60,14 +65,14 @@ TangProgram::~TangProgram() {
 }
 
 Outcome<std::unique_ptr<TangProgram>> TangProgram::make(const std::string& text,
-                                                        const std::string& folder) {
+                                                        const std::string& folder, int threads) {
   auto graph = parse(text);
   if (!graph) return failed(graph.error());
   if (const Diagnostics bad = bind(*graph, {}); !bad.empty()) return failed(bad);
   auto state = std::make_unique<State>();
   for (const Param& p : graph->params) state->symbols.push_back(p.bound.value_or(0));
   Derivation derivation = derive(*graph, {.keep_texts = false});
-  auto variant = make_variant(derivation.derived, {});
+  auto variant = make_variant(derivation.derived, {.threads = threads});
   if (!variant) return failed(variant.error());
   state->graph = std::move(*graph);
   state->variant = std::move(*variant);
@@ -77,10 +82,18 @@ Outcome<std::unique_ptr<TangProgram>> TangProgram::make(const std::string& text,
   state->run = reinterpret_cast<decltype(state->run)>(dlsym(*library, "tang_run"));
   state->workspace =
       reinterpret_cast<decltype(state->workspace)>(dlsym(*library, "tang_workspace"));
+  if (threads > 1)
+    state->run_part = reinterpret_cast<decltype(state->run_part)>(dlsym(*library, "tang_run_part"));
+  if (state->run_part) {
+    state->threads = threads;
+    state->pool = std::make_unique<ThreadPool>(threads);
+  }
   if (!state->run || !state->workspace)
     return tl::unexpected<std::string>("the emitted C lacks its entries");
   return std::unique_ptr<TangProgram>(new TangProgram(std::move(state)));
 }
+
+int TangProgram::threads() const { return state_->threads; }
 
 Outcome<Inputs> TangProgram::draw(const std::map<std::string, double>& scales) const {
   Inputs inputs;
@@ -116,8 +129,21 @@ Outcome<std::unique_ptr<Contender>> TangProgram::contender(const Inputs& inputs)
     outputs.push_back(floats(count.value_or(0)));
     arguments->push_back(outputs.back()->data());
   }
-  auto call = [run = state_->run, arguments, outputs, workspace, symbols = state_->symbols] {
-    run(arguments->data(), symbols.data(), workspace->data());
+  auto call = [s = state_.get(), arguments, outputs, workspace] {
+    if (!s->run_part) {
+      s->run(arguments->data(), s->symbols.data(), workspace->data());
+      return;
+    }
+    const auto part = [&](int64_t n, int64_t parts, tang::Barrier& barrier) {
+      const auto wait = [](void* context) { static_cast<tang::Barrier*>(context)->wait(); };
+      s->run_part(arguments->data(), s->symbols.data(), workspace->data(), n, parts, wait,
+                  &barrier);
+    };
+    s->pool->run(
+        [](void* context, int64_t n, int64_t parts, tang::Barrier& barrier) {
+          (*static_cast<decltype(part)*>(context))(n, parts, barrier);
+        },
+        const_cast<void*>(static_cast<const void*>(&part)));
   };
   return local(call, outputs.front());
 }

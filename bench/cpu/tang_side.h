@@ -9,18 +9,19 @@ namespace tang::bench_cpu {
 // A program ready to run.
 class TangProgram {
  public:
-  // Parses, derives, plans, lowers, emits and compiles. `folder` takes the files.
+  // Parses, derives, plans for so many threads, lowers, emits and compiles. `folder` takes the
+  // files.
   static Outcome<std::unique_ptr<TangProgram>> make(const std::string& text,
-                                                    const std::string& folder);
+                                                    const std::string& folder, int threads);
   ~TangProgram();
   TangProgram(const TangProgram&) = delete;
   TangProgram& operator=(const TangProgram&) = delete;
 
   // Standard normals of a fixed seed, times the scale of their name.
   Outcome<Inputs> draw(const std::map<std::string, double>& scales) const;
-  // The program must outlive its contender. Emitted C starts no threads, so it runs with one.
+  // The program must outlive its contender.
   Outcome<std::unique_ptr<Contender>> contender(const Inputs& inputs) const;
-  static constexpr int threads = 1;
+  int threads() const;  // 1 if no kernel is worth sharing
 
  private:
   struct State;

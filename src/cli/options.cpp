@@ -87,7 +87,7 @@ Diagnostic usage(std::string message, std::string hint) {
 // Options whose text needs a second look, with what CLI11 put in them.
 struct Raw {
   std::vector<std::string> sizes;
-  std::string device, seed, tol, math = "real", runs, steps, temperature, budget;
+  std::string device, seed, tol, math = "real", runs, steps, temperature, budget, threads;
 };
 
 CLI::Option* list(CLI::App* app, const std::string& name, std::vector<std::string>& into,
@@ -101,6 +101,10 @@ void add_common(CLI::App* app, Options& o, Raw& raw) {
       ->type_name("NAME");
   app->add_option("--target", o.target, "language of the kernels: c")->type_name("NAME");
   app->add_flag("--json", o.json, "data as JSON on stdout, logs on stderr");
+  app->add_option("--threads", raw.threads,
+                  "threads that share a kernel; the result has the same bits for any number\n"
+                  "(run, bench: one a processor; otherwise 1)")
+      ->type_name("N");
   app->add_option("--seed", raw.seed, "of inputs that are not given (0)")->type_name("N");
   app->add_option("--tol", raw.tol, "max abs error / max abs reference; default by output format")
       ->type_name("X");
@@ -291,6 +295,10 @@ void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
   if (!raw.runs.empty() && (!read_number(raw.runs, o.runs) || o.runs < 1 || o.runs > 1'000'000))
     errors.push_back(
         usage(fmt::format("--runs {}: this is not a number from 1 to 1000000", raw.runs), ""));
+  if (!raw.threads.empty() &&
+      (!read_number(raw.threads, o.threads) || o.threads < 1 || o.threads > 1024))
+    errors.push_back(
+        usage(fmt::format("--threads {}: this is not a number from 1 to 1024", raw.threads), ""));
   if (raw.math == "ieee")
     o.math = MathMode::ieee;
   else if (raw.math == "fast")
@@ -389,6 +397,7 @@ std::string input_arguments(const Options& o) {
   for (const std::string& word : o.in) text += " --in " + word;
   for (const std::string& word : o.replace) text += " --replace " + word;
   if (!o.schedule_in.empty()) text += " --schedule " + o.schedule_in;
+  if (o.threads > 0) text += fmt::format(" --threads {}", o.threads);
   if (o.tol) text += fmt::format(" --tol {}", *o.tol);
   if (o.math != MathMode::real) text += o.math == MathMode::ieee ? " --math ieee" : " --math fast";
   return text;

@@ -34,6 +34,7 @@ struct Options {
   std::vector<std::string> in, out, store, accumulate, replace;
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
   bool no_run = false;                // of report: no times
+  int threads = 0;                    // 0: all processors for run and bench, otherwise 1
   double budget = 60;                 // of reduce, in seconds
   int runs = 0;                       // of bench and report; 0: as many as time allows
   std::string model, tokenizer;       // of generate

@@ -37,6 +37,14 @@ Result<void> pin(const std::string& path, const Graph& g, KernelPlan& plan, cons
                       "`contract` rounds once where IEEE rounds twice (law contract_fma)",
                       "it may be false, or true without --math ieee");
       plan.contract = false;
+    } else if (field == "threads") {
+      if (value != 1)
+        return refuse(path, plan.name,
+                      fmt::format("`threads` is {}: the kernel is not worth sharing, or --threads "
+                                  "is another number",
+                                  value.dump()),
+                      "it may be 1, or the planned number");
+      plan.threads = 1;
     } else if (planned.contains(field) || field == "vector") {
       return refuse(path, plan.name, fmt::format("`{}` cannot be changed yet", field),
                     "keep the planned value, or leave the field out");

@@ -232,6 +232,7 @@ Outcome<Derivation> Session::derive_program() {
 Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   PlanOptions o;
   o.contract = options.math != MathMode::ieee;
+  o.threads = threads();
   if (as_written) o = naive_plan(o);
   AdjustSchedule adjust;
   if (!as_written && !options.schedule_in.empty())
@@ -260,7 +261,14 @@ CompileOptions Session::compile_options() const {
   o.use_cache = environment.use_cache;
   o.path = environment.path;
   o.temp_dir = environment.temp_dir;
+  o.threads = threads();
   return o;
+}
+
+int Session::threads() const {
+  if (options.threads > 0) return options.threads;
+  const bool fast = options.command == "run" || options.command == "bench";
+  return fast ? processors() : 1;
 }
 
 Outcome<std::unique_ptr<Executable>> Session::compile(const LoopProgram& program) {

@@ -67,6 +67,7 @@ class Session {
   Outcome<std::vector<std::string>> devices(bool list) const;
   Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
   CompileOptions compile_options() const;
+  int threads() const;
   bool has_compiler();
 
   void print_json(const nlohmann::json& value);

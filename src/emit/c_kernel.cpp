@@ -43,7 +43,11 @@ class KernelWriter {
  public:
   KernelWriter(Writer& out, const Program& program, const Kernel& kernel, const Namer& scope,
                CVector& vectors)
-      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope, vectors) {}
+      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope, vectors) {
+    if (!is_parallel(kernel)) return;
+    part_ = expr_.fresh("part");
+    parts_ = expr_.fresh("parts");
+  }
 
   void write(const std::string& name) {
     out_.open(fmt::format("static void {}({})", name, parameters()));
@@ -63,6 +67,7 @@ class KernelWriter {
   const Program& program_;
   const Kernel& kernel_;
   CExpr expr_;
+  std::string part_, parts_;  // of a parallel kernel
 };
 
 std::string KernelWriter::parameters() const {
@@ -77,6 +82,8 @@ std::string KernelWriter::parameters() const {
     if (!expr_.uses_symbol(id)) continue;
     text += fmt::format("{}int64_t {}", text.empty() ? "" : ", ", expr_.symbol(id));
   }
+  if (!part_.empty())
+    text += fmt::format("{}int64_t {}, int64_t {}", text.empty() ? "" : ", ", part_, parts_);
   return text.empty() ? "void" : text;
 }
 
@@ -130,8 +137,17 @@ bool KernelWriter::must_stay_rolled(const Stmt& s) const {
 
 void KernelWriter::loop(const Stmt& s) {
   const std::string& v = expr_.local(s.local);
-  std::string end = expr_.operand(s.b);
-  if (reads_memory(s.b)) {
+  std::string begin = expr_.index(s.a), end = expr_.operand(s.b);
+  if (s.hint == Hint::parallel) {
+    const auto share = [&](const std::string& part) {
+      return fmt::format("tang_share({}, {}, {}, {}, {})", begin, expr_.index(s.b), s.step, part,
+                         parts_);
+    };
+    const std::string bound = expr_.fresh(v + "_end");
+    out_.line(fmt::format("const int64_t {} = {};", bound, share(part_ + " + 1")));
+    begin = share(part_);
+    end = bound;
+  } else if (reads_memory(s.b)) {
     const std::string bound = expr_.fresh(v + "_end");
     out_.line(fmt::format("const int64_t {} = {};", bound, end));
     end = bound;
@@ -143,7 +159,7 @@ void KernelWriter::loop(const Stmt& s) {
     out_.line("TANG_ROLLED");
   const std::string step =
       s.step == 1 ? fmt::format("++{}", v) : fmt::format("{} += {}", v, s.step);
-  out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, expr_.index(s.a), v, end, step));
+  out_.open(fmt::format("for (int64_t {} = {}; {} < {}; {})", v, begin, v, end, step));
 }
 
 void KernelWriter::statement(const Stmt& s) {
@@ -191,7 +207,8 @@ void write_kernel(Writer& out, const Program& program, const Kernel& kernel,
 
 std::string kernel_call(const Program& program, const Kernel& kernel, const std::string& name,
                         const std::function<std::string(BufferId)>& pointer,
-                        const std::function<std::string(ParamId)>& symbol) {
+                        const std::function<std::string(ParamId)>& symbol,
+                        const std::string& part) {
   std::string text;
   for (BufferId id : loop::buffers_in_order(kernel)) {
     text += fmt::format("{}({}){}", text.empty() ? "" : ", ", pointer_type(program, kernel, id),
@@ -203,6 +220,7 @@ std::string kernel_call(const Program& program, const Kernel& kernel, const std:
     const ParamId id = static_cast<ParamId>(k);
     if (names.uses_symbol(id)) text += (text.empty() ? "" : ", ") + symbol(id);
   }
+  if (is_parallel(kernel)) text += (text.empty() ? "" : ", ") + part;
   return fmt::format("{}({});", name, text);
 }
 

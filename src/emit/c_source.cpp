@@ -7,6 +7,7 @@
 #include "emit/c_expr.h"
 #include "emit/c_kernel.h"
 #include "emit/namer.h"
+#include "emit/parts.h"
 #include "emit/snippets.h"
 #include "emit/workspace.h"
 #include "emit/writer.h"
@@ -57,10 +58,11 @@ class SourceWriter {
     workspace();
     out_.blank();
     run();
-    if (options_.kernel_entry) {
+    if (has_parts(program_)) {
       out_.blank();
-      kernel_entry();
+      run_part();
     }
+    if (options_.kernel_entry) kernel_entry();
     return out_.take();
   }
 
@@ -81,7 +83,10 @@ class SourceWriter {
   void workspace();
   void check_sizes();
   void run();
+  void run_part();
   void kernel_entry();
+  void kernel_cases(const std::string& head, const std::string& part);
+  void call(size_t kernel, const std::string& part);
   std::string size(const Poly& poly) const;
   std::string bytes(const Buffer& b) const;
   std::string sum(const Extent& extent) const;
@@ -106,6 +111,14 @@ void SourceWriter::header() {
   out_.line("//   gives 0, or 2 for a wrong size.");
   out_.line(fmt::format("// size_t {}_workspace(const int64_t *symbols)", options_.prefix));
   out_.line("//   gives the bytes of workspace.");
+  if (has_parts(program_)) {
+    out_.line(
+        fmt::format("// int {}_run_part(void *const *buffers, const int64_t *symbols, "
+                    "void *workspace,",
+                    options_.prefix));
+    out_.line("//   int64_t part, int64_t parts, void (*barrier)(void *context), void *context)");
+    out_.line("//   runs one of several parts; each waits for the others by calling `barrier`.");
+  }
   for (size_t k = 0; k < arguments_.size(); ++k) {
     const Buffer& b = program_[arguments_[k]];
     const auto name_of = [&](ParamId p) { return program_.symbols[index(p)]; };
@@ -269,19 +282,52 @@ void SourceWriter::run() {
   check_sizes();
   out_.line("if (total > 0 && workspace == NULL) return 2;");
   out_.line("(void)buffers;");
-  for (size_t k = 0; k < program_.kernels.size(); ++k) {
-    out_.line(kernel_call(
-        program_, program_.kernels[k], kernel_names_[k], [&](BufferId id) { return pointer(id); },
-        [&](ParamId id) { return symbol(id); }));
-  }
+  for (size_t k = 0; k < program_.kernels.size(); ++k) call(k, "0, 1");
   out_.line("return 0;");
   out_.close();
 }
 
-void SourceWriter::kernel_entry() {
-  const std::string head =
-      fmt::format("int {}_kernel(int64_t kernel, void *const *buffers, const int64_t *symbols)",
-                  options_.prefix);
+void SourceWriter::call(size_t kernel, const std::string& part) {
+  out_.line(kernel_call(
+      program_, program_.kernels[kernel], kernel_names_[kernel],
+      [&](BufferId id) { return pointer(id); }, [&](ParamId id) { return symbol(id); }, part));
+}
+
+// Every part goes through all kernels, and waits for the others where it must.
+void SourceWriter::run_part() {
+  const std::string head = fmt::format(
+      "int {}_run_part(void *const *buffers, const int64_t *symbols, void *workspace, "
+      "int64_t part, int64_t parts, void (*barrier)(void *context), void *context)",
+      options_.prefix);
+  out_.line(head + ";");
+  out_.open(head);
+  check_sizes();
+  out_.line("if (total > 0 && workspace == NULL) return 2;");
+  out_.line("if (part < 0 || part >= parts) return 2;");
+  out_.line("(void)barrier;");
+  out_.line("(void)context;");
+  const std::vector<bool> wait = waits(program_, plan_);
+  bool serial = false;
+  const auto close = [&] {
+    if (serial) out_.close();
+    serial = false;
+  };
+  for (size_t k = 0; k < program_.kernels.size(); ++k) {
+    if (wait[k] || is_parallel(program_.kernels[k])) close();
+    if (wait[k]) out_.line("barrier(context);");
+    if (!is_parallel(program_.kernels[k]) && !serial) {
+      out_.open("if (part == 0)");
+      serial = true;
+    }
+    call(k, "part, parts");
+  }
+  close();
+  out_.line("return 0;");
+  out_.close();
+}
+
+void SourceWriter::kernel_cases(const std::string& head, const std::string& part) {
+  out_.blank();
   out_.line(head + ";");
   out_.open(head);
   check_sizes();
@@ -289,16 +335,26 @@ void SourceWriter::kernel_entry() {
   out_.open("switch (kernel)");
   for (size_t k = 0; k < program_.kernels.size(); ++k) {
     out_.line(fmt::format("case {}:", k));
+    const bool one = part != "0, 1" && !is_parallel(program_.kernels[k]);
     const std::string call = kernel_call(
         program_, program_.kernels[k], kernel_names_[k],
         [&](BufferId id) { return fmt::format("buffers[{}]", index(id)); },
-        [&](ParamId id) { return symbol(id); });
-    out_.line("  " + call);
+        [&](ParamId id) { return symbol(id); }, part);
+    out_.line((one ? "  if (part == 0) " : "  ") + call);
     out_.line("  return 0;");
   }
   out_.line("default: return 2;");
   out_.close();
   out_.close();
+}
+
+void SourceWriter::kernel_entry() {
+  const std::string arguments = "int64_t kernel, void *const *buffers, const int64_t *symbols";
+  kernel_cases(fmt::format("int {}_kernel({})", options_.prefix, arguments), "0, 1");
+  if (has_parts(program_))
+    kernel_cases(fmt::format("int {}_kernel_part({}, int64_t part, int64_t parts)", options_.prefix,
+                             arguments),
+                 "part, parts");
 }
 
 }  // namespace

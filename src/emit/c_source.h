@@ -6,7 +6,13 @@
 // buffers: inputs, then outputs, in program order, an `into` output repeating its input's pointer.
 // tang_run gives 0, or 2 for a size that is negative or too large, or no workspace where one is
 // needed; it allocates nothing and starts no threads. tang_workspace gives the bytes of `workspace`
-// (best aligned to 64), SIZE_MAX for a wrong size. Kernels that differ in names only (the layers of
+// (best aligned to 64), SIZE_MAX for a wrong size. Of a program with parallel kernels it exports
+//     int tang_run_part(void *const *buffers, const int64_t *symbols, void *workspace,
+//                       int64_t part, int64_t parts, void (*barrier)(void *context),
+//                       void *context);
+// too: threads that call it with the parts 0 … parts - 1 of one run do together what tang_run does
+// alone, to the same bits. Each calls `barrier` the same number of times; it returns when all have
+// called it. Kernels that differ in names only (the layers of
 // a model) are one function, called with each one's buffers.
 #pragma once
 
@@ -20,7 +26,8 @@ namespace tang {
 
 struct CSourceOptions {
   // Also export `int tang_kernel(int64_t kernel, void *const *buffers, const int64_t *symbols)`,
-  // which runs one kernel; buffers are all of the program's, workspace included, by BufferId.
+  // which runs one kernel; buffers are all of the program's, workspace included, by BufferId. Of a
+  // program with parallel kernels also `tang_kernel_part`, with `int64_t part, int64_t parts` last.
   bool kernel_entry = false;
   // Exported names begin with this: `tang_run`.
   std::string prefix = "tang";

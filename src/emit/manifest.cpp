@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "emit/c_source.h"
+#include "emit/parts.h"
 
 namespace tang {
 
@@ -64,15 +65,17 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
   }
   Json files = {file};
   if (!header.empty()) files.push_back(header);
-  return {{"schema", 1},
-          {"target", "c"},
-          {"files", files},
-          {"entry", "tang_run"},
-          {"workspace_entry", "tang_workspace"},
-          {"buffers", buffers},
-          {"symbols", program.symbols},
-          {"workspace", workspace},
-          {"kernels", kernels}};
+  Json all = {{"schema", 1},
+              {"target", "c"},
+              {"files", files},
+              {"entry", "tang_run"},
+              {"workspace_entry", "tang_workspace"},
+              {"buffers", buffers},
+              {"symbols", program.symbols},
+              {"workspace", workspace},
+              {"kernels", kernels}};
+  if (has_parts(program)) all["part_entry"] = "tang_run_part";
+  return all;
 }
 
 }  // namespace tang

@@ -91,7 +91,8 @@ void TileLowering::loop(const tile::Op& op) {
   for (size_t k = 1; k < r.lo.size(); ++k) lo = b.max(lo, form(r.lo[k]));
   for (size_t k = 1; k < r.hi.size(); ++k) hi = b.min(hi, form(r.hi[k]));
   const DimId d = r.indices[0];
-  index_[d] = b.begin_for(k_[d].name, lo, hi, {.step = r.step});
+  index_[d] = b.begin_for(k_[d].name, lo, hi,
+                          {.step = r.step, .hint = r.parallel ? Hint::parallel : Hint::none});
   open_.push_back({d, r.step, r.lo.size() == 1 ? std::optional(r.lo[0]) : std::nullopt});
   carried_.push_back(carried);
   region(op.body_region);

@@ -38,7 +38,13 @@ class Machine {
  public:
   Machine(const Program& program, const Kernel& kernel, std::span<void* const> buffers,
           std::span<const int64_t> symbols, int64_t most_steps)
-      : p_(program), k_(kernel), buffers_(buffers), symbols_(symbols), left_(most_steps) {
+      : p_(program),
+        k_(kernel),
+        buffers_(buffers),
+        symbols_(symbols),
+        left_(most_steps),
+        parallel_(is_parallel(kernel)),
+        touched_(program.buffers.size()) {
     locals_.resize(kernel.locals.size());
     arrays_.resize(kernel.locals.size());
     for (const Buffer& b : program.buffers)
@@ -56,6 +62,14 @@ class Machine {
   struct Open {
     size_t start = 0;
     int64_t next = 0, end = 0;
+  };
+  struct Element {
+    std::optional<Number> value;
+    int64_t setter = 0;  // the iteration
+  };
+  static constexpr int64_t nobody = -1, several = -2;
+  struct Touch {  // iterations
+    int64_t writer = nobody, reader = nobody;
   };
 
   void match_ends() {
@@ -88,6 +102,7 @@ class Machine {
         if (first >= end) return end_of_[pc] + 1;
         locals_[index(s.local)][0].i = first;
         open_.push_back({pc, first, end});
+        if (s.hint == Hint::parallel) iteration_ = ++iterations_;
         return pc + 1;
       }
       case StmtKind::if_:
@@ -106,7 +121,7 @@ class Machine {
         return pc + 1;
       case StmtKind::array: {
         auto& a = arrays_[index(s.local)];
-        a.assign(static_cast<size_t>(k_[s.local].count), std::nullopt);
+        a.assign(static_cast<size_t>(k_[s.local].count), {});
         return pc + 1;
       }
       case StmtKind::set:
@@ -124,8 +139,10 @@ class Machine {
     const Stmt& s = k_.body[o.start];
     if (s.kind == StmtKind::for_ && (o.next += s.step) < o.end) {
       locals_[index(s.local)][0].i = o.next;
+      if (s.hint == Hint::parallel) iteration_ = ++iterations_;
       return o.start + 1;
     }
+    if (s.hint == Hint::parallel) iteration_ = 0;
     open_.pop_back();
     return pc + 1;
   }
@@ -168,17 +185,37 @@ class Machine {
     auto& a = arrays_[index(s.local)];
     if (at < 0 || at >= static_cast<int64_t>(a.size()))
       return fault(s, fmt::format("element {} of {}", at, a.size()));
-    a[static_cast<size_t>(at)] = value;
+    a[static_cast<size_t>(at)] = {value, iteration_};
   }
 
   void store(const Stmt& s, int64_t at, const Number& value) {
     const Buffer& b = p_[s.buffer];
     if (!inside(s.buffer, at, "a store")) return;
+    if (parallel_) share(s.buffer, at, true);
     auto* data = static_cast<std::byte*>(buffers_[index(s.buffer)]);
     if (kind(b.format) == Kind::real)
       store_element(b.format, data, at, value.r);
     else
       store_integer(b.format, data, at, value.i);
+  }
+
+  // Notes who touches an element of a parallel kernel's buffers: a store must be the only
+  // iteration's that does.
+  void share(BufferId id, int64_t at, bool writes) {
+    const BufferId memory = p_.storage(id);
+    std::vector<Touch>& all = touched_[index(memory)];
+    if (all.empty()) all.resize(static_cast<size_t>(counts_[index(memory)]));
+    Touch& t = all[static_cast<size_t>(at)];
+    const bool alone = t.reader == nobody || t.reader == iteration_;
+    if ((t.writer != nobody && t.writer != iteration_) || (writes && !alone))
+      fault(*now_, fmt::format("element {} of `{}` is {} here and {} in another iteration of a "
+                               "parallel loop",
+                               at, p_[id].name, writes ? "written" : "read",
+                               t.writer != nobody ? "written" : "read"));
+    if (writes)
+      t.writer = iteration_;
+    else
+      t.reader = alone ? iteration_ : several;
   }
 
   bool inside(BufferId id, int64_t at, const char* what) {
@@ -297,6 +334,7 @@ class Machine {
     const auto id = static_cast<BufferId>(n.id);
     const Buffer& b = p_[id];
     if (!inside(id, at, "a load")) return {};
+    if (parallel_ && !is_block(b.format)) share(id, at, false);
     const auto* data = static_cast<const std::byte*>(buffers_[n.id]);
     if (is_block(b.format)) return {load_block_element(b.format, data, at), 0};
     if (kind(b.format) == Kind::real) return {load_element(b.format, data, at), 0};
@@ -310,9 +348,13 @@ class Machine {
       fault(*now_, fmt::format("element {} of `{}`, which has {}", at, name, a.size()));
       return {};
     }
-    if (!a[static_cast<size_t>(at)])
+    const Element& e = a[static_cast<size_t>(at)];
+    if (!e.value)
       fault(*now_, fmt::format("element {} of `{}` is read before it is set", at, name));
-    return a[static_cast<size_t>(at)].value_or(Number{});
+    if (e.setter != 0 && e.setter != iteration_)
+      fault(*now_, fmt::format("element {} of `{}` was set in another iteration of a parallel loop",
+                               at, name));
+    return e.value.value_or(Number{});
   }
 
   Number cast(const Node& n, const Number& x) const {
@@ -375,8 +417,11 @@ class Machine {
   std::vector<int64_t> counts_;  // elements, by buffer
   std::vector<size_t> end_of_;   // of a for or if: its end
   std::vector<Vector> locals_;
-  std::vector<std::vector<std::optional<Number>>> arrays_;  // by local
+  std::vector<std::vector<Element>> arrays_;  // by local
   std::vector<Open> open_;
+  const bool parallel_;
+  int64_t iteration_ = 0, iterations_ = 0;   // of parallel loops, from 1; 0 outside of them
+  std::vector<std::vector<Touch>> touched_;  // of a parallel kernel, by buffer that owns memory
   const Stmt* now_ = nullptr;
   std::string fault_;
 };

@@ -1,5 +1,6 @@
 // The virtual machine of loop programs: runs a kernel statement by statement and says what is wrong
-// with it, where compiled code would go on in memory that is not its own.
+// with it, where compiled code would go on in memory that is not its own. Iterations of a parallel
+// loop run in order; that one touches what another wrote is a fault, of a kernel's arrays as well.
 //
 // Every load, store and element of an array is checked, of a vector every lane that is touched: its
 // index lies inside, and an array's element has been set. Operations mean what loop/ops.def says;

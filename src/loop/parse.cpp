@@ -256,6 +256,8 @@ void Parser::loop() {
     stmt.hint = Hint::vector;
   } else if (accept("unroll")) {
     stmt.hint = Hint::unroll;
+  } else if (accept("parallel")) {
+    stmt.hint = Hint::parallel;
   }
   scopes_.emplace_back();
   stmt.local = define(variable, LocalKind::loop, {Type::i64}, at);

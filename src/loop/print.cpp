@@ -169,6 +169,7 @@ std::string Printer::loop(const Stmt& s) const {
   if (s.step != 1) text += fmt::format(" step {}", s.step);
   if (s.hint == Hint::vector) text += " vector";
   if (s.hint == Hint::unroll) text += " unroll";
+  if (s.hint == Hint::parallel) text += " parallel";
   return text + " {";
 }
 

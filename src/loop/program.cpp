@@ -1,5 +1,6 @@
 #include "loop/program.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -89,6 +90,11 @@ double real_value(const Node& constant) {
 }
 
 int64_t integer_value(const Node& constant) { return static_cast<int64_t>(constant.bits); }
+
+bool is_parallel(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Stmt& s) { return s.hint == Hint::parallel; });
+}
 
 std::string_view name(Role role) {
   constexpr std::string_view names[] = {"input", "output", "workspace"};

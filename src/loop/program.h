@@ -55,8 +55,17 @@
 // it declares to read and stores what it declares to write; inputs are not written; nothing is read
 // before some kernel writes it. Arrays have constant sizes, so a kernel allocates nothing.
 //
-// There are no barriers and no threads here. Statements are produced by the lowering only, through
-// builder.h; text.h prints and parses them.
+// Threads. An outermost loop may be `parallel`: its iterations are independent, so that parts of
+// the kernel can run some of them each, in any order. Every part computes what stands outside of
+// these loops for itself, arrays and all, so buffers are stored to inside of them only, and nothing
+// that an iteration assigns outlives it. All parallel loops of a kernel run without a barrier
+// between them. The machine finds iterations that are not independent.
+//
+//     for i in 0 .. n parallel {
+//       store y[i] = x[i]
+//     }
+//
+// Statements are produced by the lowering only, through builder.h; text.h prints and parses them.
 #pragma once
 
 #include <cstdint>
@@ -182,7 +191,8 @@ struct Local {
 };
 
 // vector: iterations are independent (no iteration touches memory that another writes).
-enum class Hint : uint8_t { none, vector, unroll };
+// parallel: likewise, of an outermost loop that parts of the kernel share.
+enum class Hint : uint8_t { none, vector, unroll, parallel };
 
 enum class StmtKind : uint8_t {
   for_,     // local in a .. b (exclusive) step `step` > 0; opens a body
@@ -220,6 +230,9 @@ struct Kernel {
   const Node& operator[](Value v) const { return nodes[v.id]; }
   const Local& operator[](LocalId id) const { return locals[index(id)]; }
 };
+
+// Whether the kernel has loops that parts can share; otherwise one part runs all of it.
+bool is_parallel(const Kernel& kernel);
 
 enum class Role : uint8_t { input, output, workspace };
 std::string_view name(Role role);

@@ -23,7 +23,11 @@ Diagnostic fault(std::string id, std::string message) {
 class KernelVerifier {
  public:
   KernelVerifier(const Program& program, const Kernel& kernel, Diagnostics& out)
-      : program_(program), kernel_(kernel), ranges_(kernel), out_(out) {}
+      : program_(program),
+        kernel_(kernel),
+        ranges_(kernel),
+        out_(out),
+        parallel_(is_parallel(kernel)) {}
 
   void run() {
     names();
@@ -41,6 +45,7 @@ class KernelVerifier {
  private:
   struct Body {
     bool guards = false;          // what stands in it may never run
+    bool parallel = false;        // parts of the kernel share its iterations
     std::vector<LocalId> locals;  // defined inside
   };
 
@@ -64,7 +69,7 @@ class KernelVerifier {
   void arrays();
   void statement(const Stmt& s);
   void define(const Stmt& s);
-  void enter(bool guards);
+  void enter(bool guards, bool parallel = false);
   bool never_runs(const Stmt& loop) const;
   void leave();
   void use(Value root, Shape shape, std::string_view what);
@@ -74,6 +79,8 @@ class KernelVerifier {
                      const std::string& name, bool guarded);
   void check_index(Value index, int64_t offset, const Poly& count, const std::string& name);
   void check_store(const Stmt& s);
+  void check_parts(const Stmt& s);
+  bool in_parallel() const { return !open_.empty() && open_[0].parallel; }
   bool is_guarded() const {
     return std::any_of(open_.begin(), open_.end(), [](const Body& b) { return b.guards; });
   }
@@ -82,6 +89,7 @@ class KernelVerifier {
   const Kernel& kernel_;
   Ranges ranges_;
   Diagnostics& out_;
+  const bool parallel_;
   const Stmt* current_ = nullptr;
   std::vector<bool> defined_;
   std::vector<Body> open_;
@@ -218,7 +226,22 @@ void KernelVerifier::arrays() {
   }
 }
 
-void KernelVerifier::enter(bool guards) { open_.push_back({guards, {}}); }
+void KernelVerifier::enter(bool guards, bool parallel) { open_.push_back({guards, parallel, {}}); }
+
+// What keeps the parts of a parallel kernel apart.
+void KernelVerifier::check_parts(const Stmt& s) {
+  if (s.hint == Hint::parallel && !open_.empty())
+    complain("E0410", "only an outermost loop is parallel");
+  if (s.kind == StmtKind::store && parallel_ && !in_parallel())
+    complain("E0410", "stores outside of the parallel loops, where every part would");
+  if (s.kind != StmtKind::assign || !in_parallel()) return;
+  const bool inside = std::any_of(open_.begin(), open_.end(), [&](const Body& b) {
+    return std::find(b.locals.begin(), b.locals.end(), s.local) != b.locals.end();
+  });
+  if (!inside)
+    complain("E0410",
+             fmt::format("`{}` outlives an iteration of the parallel loop", kernel_[s.local].name));
+}
 
 // True for a loop that certainly has no step.
 bool KernelVerifier::never_runs(const Stmt& loop) const {
@@ -275,12 +298,13 @@ void KernelVerifier::use_address(const Stmt& s, const Poly& count, const std::st
 
 void KernelVerifier::statement(const Stmt& s) {
   current_ = &s;
+  check_parts(s);
   switch (s.kind) {
     case StmtKind::for_:
       use(s.a, {Type::i64}, "the lower bound");
       use(s.b, {Type::i64}, "the upper bound");
       if (s.step <= 0) complain("E0410", "the step is not positive");
-      enter(never_runs(s));
+      enter(never_runs(s), s.hint == Hint::parallel);
       define(s);
       ranges_.loop(s);
       break;

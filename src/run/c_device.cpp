@@ -20,6 +20,9 @@ namespace {
 
 using RunFunction = int (*)(void* const*, const int64_t*, void*);
 using KernelFunction = int (*)(int64_t, void* const*, const int64_t*);
+using RunPartFunction = int (*)(void* const*, const int64_t*, void*, int64_t, int64_t,
+                                void (*)(void*), void*);
+using KernelPartFunction = int (*)(int64_t, void* const*, const int64_t*, int64_t, int64_t);
 using WorkspaceFunction = size_t (*)(const int64_t*);
 
 // An open shared object, closed with its last executable.
@@ -49,12 +52,19 @@ double milliseconds(Call call) {
 
 class CExecutable : public Executable {
  public:
-  CExecutable(LoopProgram program, std::shared_ptr<Library> library, const std::string& prefix)
+  // `pool`: who shares parallel kernels; null: nobody.
+  CExecutable(LoopProgram program, std::shared_ptr<Library> library, const std::string& prefix,
+              std::shared_ptr<ThreadPool> pool)
       : program_(std::move(program)),
         library_(std::move(library)),
+        pool_(std::move(pool)),
         run_(library_->find<RunFunction>(prefix + "_run")),
         kernel_(library_->find<KernelFunction>(prefix + "_kernel")),
-        workspace_(library_->find<WorkspaceFunction>(prefix + "_workspace")) {}
+        workspace_(library_->find<WorkspaceFunction>(prefix + "_workspace")) {
+    if (!pool_) return;
+    run_part_ = library_->find<RunPartFunction>(prefix + "_run_part");
+    kernel_part_ = library_->find<KernelPartFunction>(prefix + "_kernel_part");
+  }
 
   bool complete() const { return run_ && kernel_ && workspace_; }
   const LoopProgram& program() const override { return program_; }
@@ -73,7 +83,7 @@ class CExecutable : public Executable {
     int status = 0;
     RunTimes times;
     times.total_ms =
-        milliseconds([&] { status = run_(buffers.data(), symbols.data(), workspace); });
+        milliseconds([&] { status = run_all(buffers.data(), symbols.data(), workspace); });
     if (status != 0) return wrong_size(symbols);
     return times;
   }
@@ -84,12 +94,45 @@ class CExecutable : public Executable {
     if (auto bad = check("buffers", buffers.size(), program_.buffers.size())) return *bad;
     int status = 0;
     const double ms = milliseconds(
-        [&] { status = kernel_(static_cast<int64_t>(kernel), buffers.data(), symbols.data()); });
+        [&] { status = run_one(static_cast<int64_t>(kernel), buffers.data(), symbols.data()); });
     if (status != 0) return wrong_size(symbols);
     return ms;
   }
 
  private:
+  // Calls work(part, parts, barrier) on all threads. All parts give the same status.
+  template <class Call>
+  int together(Call call) const {
+    struct Job {
+      const Call& call;
+      int status = 0;  // of part 0
+    } job{call};
+    pool_->run(
+        [](void* context, int64_t part, int64_t parts, Barrier& barrier) {
+          Job& j = *static_cast<Job*>(context);
+          const int status = j.call(part, parts, barrier);
+          if (part == 0) j.status = status;
+        },
+        &job);
+    return job.status;
+  }
+
+  int run_all(void* const* buffers, const int64_t* symbols, void* workspace) const {
+    if (!run_part_) return run_(buffers, symbols, workspace);
+    return together([&](int64_t part, int64_t parts, Barrier& barrier) {
+      const auto wait = [](void* context) { static_cast<Barrier*>(context)->wait(); };
+      return run_part_(buffers, symbols, workspace, part, parts, wait, &barrier);
+    });
+  }
+
+  int run_one(int64_t kernel, void* const* buffers, const int64_t* symbols) const {
+    const bool shared = kernel_part_ && is_parallel(program_.kernels[static_cast<size_t>(kernel)]);
+    if (!shared) return kernel_(kernel, buffers, symbols);
+    return together([&](int64_t part, int64_t parts, Barrier&) {
+      return kernel_part_(kernel, buffers, symbols, part, parts);
+    });
+  }
+
   static std::optional<tl::unexpected<Diagnostic>> check(std::string_view what, size_t given,
                                                          size_t wanted) {
     if (given == wanted) return std::nullopt;
@@ -108,9 +151,12 @@ class CExecutable : public Executable {
 
   LoopProgram program_;
   std::shared_ptr<Library> library_;
+  std::shared_ptr<ThreadPool> pool_;
   RunFunction run_;
   KernelFunction kernel_;
   WorkspaceFunction workspace_;
+  RunPartFunction run_part_ = nullptr;  // of a program with parallel kernels, if they are shared
+  KernelPartFunction kernel_part_ = nullptr;
 };
 
 // Holds back SIGINT and SIGTERM while temporary files exist; they arrive when these are removed.
@@ -211,6 +257,14 @@ Result<const Compiler*> CDevice::compiler(const CompileOptions& options) {
   return &*compiler_;
 }
 
+// Executables of one number of threads share them.
+std::shared_ptr<ThreadPool> CDevice::pool(int threads) {
+  if (threads <= 1) return nullptr;
+  if (!pool_ || pool_threads_ != threads) pool_ = std::make_shared<ThreadPool>(threads);
+  pool_threads_ = threads;
+  return pool_;
+}
+
 Result<std::vector<std::unique_ptr<Executable>>> CDevice::compile_all(
     std::span<const LoopProgram* const> programs, const CompileOptions& options,
     Diagnostics& warnings) {
@@ -238,7 +292,8 @@ Result<std::vector<std::unique_ptr<Executable>>> CDevice::compile_all(
   }
   std::vector<std::unique_ptr<Executable>> result;
   for (size_t k = 0; k < programs.size(); ++k) {
-    auto one = std::make_unique<CExecutable>(*programs[k], library, prefix(k));
+    auto one =
+        std::make_unique<CExecutable>(*programs[k], library, prefix(k), pool(options.threads));
     if (!one->complete()) {
       return error("E0902", "the compiled program lacks its entries", "clear the cache",
                    Exit::no_device);

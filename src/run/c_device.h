@@ -9,6 +9,7 @@
 
 #include "run/compiler.h"
 #include "run/device.h"
+#include "run/threads.h"
 
 namespace tang {
 
@@ -27,9 +28,12 @@ class CDevice : public Device {
 
  private:
   Result<const Compiler*> compiler(const CompileOptions& options);
+  std::shared_ptr<ThreadPool> pool(int threads);
 
   std::optional<Compiler> compiler_;
   std::string compiler_key_;  // the options it was found with
+  std::shared_ptr<ThreadPool> pool_;
+  int pool_threads_ = 0;
 };
 
 }  // namespace tang

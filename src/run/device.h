@@ -23,7 +23,8 @@ struct RunTimes {
   double total_ms = 0;
 };
 
-// A compiled program. Thread-safe: runs share nothing but the buffers the caller passes.
+// A compiled program. Thread-safe: runs share nothing but the buffers the caller passes, and the
+// device's threads, which serve one run at a time; others do without.
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -49,6 +50,7 @@ struct CompileOptions {
   std::string cc;  // a compiler by path or name; empty: cc, gcc or clang
   std::string path = "/usr/local/bin:/usr/bin:/bin";  // where to look, colon-separated
   std::string temp_dir = "/tmp";
+  int threads = 1;  // that share parallel kernels; they give the same bits for any number
   // Speed only: the source is right under any standard-conforming flags.
   std::vector<std::string> flags = {"-std=gnu11", "-O3", "-march=native", "-fno-math-errno",
                                     "-ffp-contract=off"};

@@ -38,7 +38,8 @@ nlohmann::json to_json(const Graph& g, const KernelPlan& plan) {
                       {"inner", name_list(g, plan.inner)},
                       {"inlined", inlined},
                       {"lanes", plan.lanes},
-                      {"contract", plan.contract}};
+                      {"contract", plan.contract},
+                      {"threads", plan.threads}};
   if (plan.vector) j["vector"] = {{"dim", g[*plan.vector].name}, {"block", plan.block}};
   return j;
 }
@@ -60,6 +61,7 @@ std::string describe(const Graph& g, const KernelPlan& plan) {
       text += " within its masks";
   }
   if (plan.lanes > 0) text += fmt::format(" · {} lanes", plan.lanes);
+  if (plan.threads > 1) text += fmt::format(" · {} threads", plan.threads);
   for (const InlinePlan& i : plan.inlined)
     text += fmt::format(" · {} recomputed", inlined_name(g, i));
   return text;

@@ -9,6 +9,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 #include "schedule/segment.h"
+#include "schedule/threads.h"
 
 namespace tang {
 
@@ -299,6 +300,7 @@ class Planner {
     if (options.vectorise) plan_blocks(scratch_, k, *machine_);
     for (const auto& [row, reader] : rows_of_)
       if (reader == id) add_rows(row, k);
+    plan_threads(g, k, options);
     return k;
   }
 

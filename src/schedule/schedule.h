@@ -12,6 +12,7 @@
 //             without tests and its border not at all (5.13)
 //   lanes     partial states that stride the innermost reduce loop, combined at the end in a
 //             fixed tree: associativity and commutativity
+//   threads   so many share the outermost loop over points: outputs are independent
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
 //   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])
@@ -31,7 +32,8 @@ struct InlinePlan {
   int64_t lanes = 0;
 };
 
-// A loop over blocks of a coordinate, around everything else in a kernel.
+// A loop over blocks of a coordinate, around everything else in a kernel. Of two loops over one
+// coordinate the outer one's step is a multiple of the inner one's.
 struct BlockLoop {
   DimId dim{};
   int64_t step = 1;
@@ -60,9 +62,10 @@ struct KernelPlan {
   bool contract = true;
   std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
   std::vector<StagePlan> stages;
-  bool pivot = false;             // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
-  NestPlan nest;                  // the innermost loops
+  bool pivot = false;  // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
+  NestPlan nest;       // the innermost loops
   std::string machine;
+  int64_t threads = 1;  // that share the outermost loop over points; 1: it is not shared
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those
   // of the node that `blocks` begin with.
   std::vector<KernelPlan> rows;
@@ -85,15 +88,17 @@ struct Schedule {
 };
 
 struct PlanOptions {
-  bool inline_contractions = true;  // false: every definition is a kernel, as written
-  bool vectorise = true;            // false: plain loops in declared order
-  bool contract = true;             // false under --math ieee
-  int64_t block = 64;               // elements of a vector block
-  int64_t lanes = 32;               // a power of two; fewer wait on the accumulator's latency
-  int64_t unknown_extent = 4096;    // what an unbound parameter counts as
+  bool inline_contractions = true;   // false: every definition is a kernel, as written
+  bool vectorise = true;             // false: plain loops in declared order
+  bool contract = true;              // false under --math ieee
+  int64_t block = 64;                // elements of a vector block
+  int64_t lanes = 32;                // a power of two; fewer wait on the accumulator's latency
+  int64_t unknown_extent = 4096;     // what an unbound parameter counts as
   std::string machine = "cpu.avx2";  // whose record tiles are chosen by
-  int64_t longest_inline = 1024;    // terms of an inlined contraction
-  int64_t largest_ratio = 2;        // recomputation allowed by choice
+  int64_t threads = 1;               // that may share a kernel
+  double shared_ns = 50'000;         // if one would take longer than this, in nanoseconds
+  int64_t longest_inline = 1024;     // terms of an inlined contraction
+  int64_t largest_ratio = 2;         // recomputation allowed by choice
 };
 
 // Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no

@@ -10,6 +10,7 @@
 #include "ir/variance.h"
 #include "schedule/segment.h"
 #include "tile/lower_impl.h"
+#include "tile/verify.h"
 
 namespace tang::tile {
 
@@ -40,6 +41,8 @@ Result<LoweredKernel> KernelLowering::run() {
   }
   if (!failure_.empty())
     return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_->name, failure_));
+  if (shared_store(b.kernel()))
+    for (Op& op : b.kernel().ops) op.range.parallel = false;
   return LoweredKernel{b.finish(), std::move(arguments_)};
 }
 
@@ -144,9 +147,20 @@ void KernelLowering::block(size_t level) {
   } else if (pivot_) {
     pivot_block();
   } else {
-    run_main(main_nest());
+    Nest nest = main_nest();
+    nest.parallel =
+        std::all_of(nest.points.begin(), nest.points.end(), [&](DimId d) { return shares(d); });
+    run_main(nest);
   }
   if (states) end_states();
+}
+
+// Whether a loop over the coordinate is parallel: nothing but windows stands around it, and each of
+// its points has elements of its own in all that is stored.
+bool KernelLowering::shares(DimId point) const {
+  return plan_->threads > 1 && b.region() == static_cast<RegionId>(0) && states_.empty() &&
+         std::all_of(node_.targets.begin(), node_.targets.end(),
+                     [&](const Target& t) { return contains(t.points, point); });
 }
 
 // The greatest value of an affine form in the block at hand.
@@ -169,12 +183,14 @@ bool KernelLowering::whole(const BlockLoop& loop) const {
 void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId d = loop.dim;
   const Poly extent = g.extent(d);
-  if (whole(loop)) {
-    env_.spans[d] = span_of(d);
-    return;
-  }
+  if (whole(loop)) return;
   Op::Range r;
   r.lo = {Form(0)}, r.hi = {Form(extent)};
+  if (const auto around = env_.spans.find(d); around != env_.spans.end()) {
+    r.lo = around->second.lo, r.hi = around->second.hi;
+    around_.emplace_back(d, around->second);
+  }
+  const std::vector<Form> limits = r.hi;
   if (contains(node_.reduce, d))
     for (const Guard& guard : node_.guards) {
       if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
@@ -198,22 +214,28 @@ void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId index = b.index(g[d].name + "b", Index::What::loop);
   r.indices = {index};
   const bool from_zero = r.lo.size() == 1;
+  r.parallel = shares(d);
   b.open_loop(std::move(r), {});
   Span s;
   s.lo = {Form::coordinate(index)};
   s.hi = {Form::coordinate(index) + Form(loop.step)};
   s.most = loop.step;
   const auto known = extent.constant();
-  if (loop.step == 1 || (known && *known % loop.step == 0 && from_zero))
+  if (loop.step == 1 || (known && *known % loop.step == 0 && from_zero && limits == std::vector{Form(extent)}))
     s.size = loop.step;
   else
-    s.hi.push_back(Form(extent));
+    s.hi.insert(s.hi.end(), limits.begin(), limits.end());
   env_.spans[d] = std::move(s);
 }
 
 void KernelLowering::close_block(const BlockLoop& loop) {
+  if (whole(loop)) return;
   env_.spans.erase(loop.dim);
-  if (!whole(loop)) b.close();
+  if (!around_.empty() && around_.back().first == loop.dim) {
+    env_.spans[loop.dim] = std::move(around_.back().second);
+    around_.pop_back();
+  }
+  b.close();
 }
 
 Span KernelLowering::span_of(DimId d) const {

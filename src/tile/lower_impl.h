@@ -32,6 +32,7 @@ class KernelLowering {
   void block(size_t level);
   bool whole(const BlockLoop& loop) const;
   void open_block(const BlockLoop& loop);
+  bool shares(DimId point) const;
   void close_block(const BlockLoop& loop);
   Form easiest(const Form& rest) const;
   size_t first_reduce() const;
@@ -87,6 +88,7 @@ class KernelLowering {
   std::vector<State> states_;
   std::optional<Pivot> pivot_;
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
+  std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
   std::string failure_;
 };
 

@@ -105,12 +105,18 @@ Span NestLowering::limited(DimId d) {
   return s;
 }
 
+// Whether a loop over coordinate k stands outermost in a nest that is shared.
+bool NestLowering::shares(size_t k) const {
+  return nest_->parallel && !reduces(k) && b.region() == static_cast<RegionId>(0);
+}
+
 DimId NestLowering::open_loop(size_t k, std::vector<Form> lo, std::vector<Form> hi, int64_t step) {
   Op::Range r;
   const DimId index = b.index(g[dim_at(k)].name + "0", Index::What::loop);
   r.indices = {index};
   r.lo = std::move(lo), r.hi = std::move(hi);
   r.step = step;
+  r.parallel = shares(k);
   keep(b.open_loop(std::move(r), reduces(k) ? kept() : std::vector<ValueId>{}));
   scopes_.push_back({b.region(), {}});
   return index;
@@ -188,7 +194,12 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
       last.reg = (rest + last.elem - 1) / last.elem;
     }
     const bool whole = !reduces(k) && rest % last.elem == 0;
-    return segment(k, last, lo + Form(count * size), whole ? nullptr : &s);
+    const Form from = lo + Form(count * size);
+    const bool apart = shares(k);  // one of those who share the loop takes what is left
+    if (apart) open_loop(k, {from}, {from + Form(1)}, 1);
+    segment(k, last, from, whole ? nullptr : &s);
+    if (apart) close_loop(k);
+    return;
   }
   const DimId index = open_loop(k, s.lo, s.hi, size);
   std::vector<Form> holds;

@@ -74,6 +74,7 @@ struct Nest {
   std::vector<tang::MonoidId> monoids;  // by Part::fold
   std::vector<Store> term_stores;  // at each term, before its guards; no left leaves
   std::vector<Store> stores;
+  bool parallel = false;  // outermost loops over points are parallel
 };
 
 class NestLowering {
@@ -118,6 +119,7 @@ class NestLowering {
   std::optional<Form> easiest(const Form& rest, bool* exact) const;
   DimId open_loop(size_t k, std::vector<Form> lo, std::vector<Form> hi, int64_t step);
   void close_loop(size_t k);
+  bool shares(size_t k) const;
   void keep(std::vector<ValueId> values);
   std::vector<ValueId> kept() const;
   bool reduces(size_t k) const { return k >= nest_->points.size(); }

@@ -328,6 +328,7 @@ void Parser::loop(Op& op, RoleSet within) {
     op.range.indices = {add_index(n, Index::What::loop)};
     if (accept("step")) op.range.step = integer();
     op.range.down = accept("down");
+    op.range.parallel = !op.range.down && accept("parallel");
   }
   if (accept("carry")) {
     std::vector<std::pair<std::string, Token>> names;

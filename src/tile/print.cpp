@@ -333,6 +333,7 @@ class Printer {
                       limit("min", r.hi));
     if (r.step != 1) s += fmt::format(" step {}", r.step);
     if (r.down) s += " down";
+    if (r.parallel) s += " parallel";
     std::vector<std::string> carries;
     for (size_t c = 0; c < op.carried.size(); ++c)
       carries.push_back(value(op.carried[c]) + " = " + value(op.args[c]));

@@ -244,6 +244,7 @@ struct Op {
     std::vector<Form> lo, hi;  // the greatest, the least
     int64_t step = 1;
     bool down = false;
+    bool parallel = false;  // trips are independent: those who run the kernel share them
   };
   Range range;
   std::vector<Form> holds;  // branch: all are >= 0; its results are what `next` of its blocks names

@@ -34,7 +34,8 @@
 //       | VALUE "=" ("acquire" | "receive") CHANNEL
 //       | ("commit" | "release") CHANNEL VALUE | "drain" CHANNEL
 //       | "wait" VALUES | "fence" ("registers" | "async") | ("take" | "pass") TURN
-//       | [ VALUES "=" ] "loop" NAME "from" forms "to" forms [ "step" INT ] [ "down" ] carry block
+//       | [ VALUES "=" ] "loop" NAME "from" forms "to" forms [ "step" INT ] [ "down" | "parallel" ]
+//         carry block
 //       | [ VALUES "=" ] "loop" "tiles" "(" NAMES ")" carry block
 //       | [ VALUES "=" ] "branch" FORM ">=" "0" { "and" FORM ">=" "0" } block [ "else" block ]
 //       | "next" VALUES

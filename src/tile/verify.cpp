@@ -35,6 +35,7 @@ class Verifier {
     for (const Region& r : k_.regions) region(r);
     verify_values(k_, [this](std::string text, const Op& op) { complain(std::move(text), &op); });
     stages();
+    parallel();
     return std::move(faults_);
   }
 
@@ -327,12 +328,46 @@ class Verifier {
         complain("a stage needs a loop directly around it", &k_.ops[id]);
   }
 
+  // Whoever runs a part of the kernel runs all that stands outside of parallel loops.
+  void parallel() {
+    const std::vector<uint32_t>& top = k_.regions[0].ops;
+    bool any = false;
+    for (uint32_t id = 0; id < k_.ops.size(); ++id) {
+      const Op& op = k_.ops[id];
+      if (op.kind != OpKind::loop || !op.range.parallel) continue;
+      any = true;
+      if (std::find(top.begin(), top.end(), id) == top.end())
+        complain("only a loop of the kernel's own body is parallel", &op);
+      if (!op.carried.empty()) complain("a parallel loop carries nothing", &op);
+    }
+    if (any)
+      if (const Op* op = shared_store(k_))
+        complain("stores outside of the parallel loops, where every part would", op);
+  }
+
   const Program& p_;
   const Kernel& k_;
   Diagnostics faults_;
 };
 
 }  // namespace
+
+const Op* shared_store(const Kernel& kernel) {
+  std::vector<RegionId> work = {static_cast<RegionId>(0)};
+  for (size_t next = 0; next < work.size(); ++next) {
+    for (uint32_t id : kernel[work[next]].ops) {
+      const Op& op = kernel.ops[id];
+      if (op.kind == OpKind::loop && op.range.parallel) continue;
+      for (RegionId body : {op.body_region, op.other_region})
+        if (body != RegionId::none) work.push_back(body);
+      const bool writes = op.kind == OpKind::store || op.kind == OpKind::copy;
+      const Ref* to = writes ? &op.refs.back() : nullptr;
+      if (to && to->what == Ref::What::memory && kernel[to->memory].role != Memory::Role::local)
+        return &op;
+    }
+  }
+  return nullptr;
+}
 
 Diagnostics verify(const Program& program, const Kernel& kernel) {
   return Verifier(program, kernel).run();

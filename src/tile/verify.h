@@ -12,4 +12,7 @@ namespace tang::tile {
 Diagnostics verify(const Program& program);
 Diagnostics verify(const Program& program, const Kernel& kernel);
 
+// A store to an argument that stands outside of the kernel's parallel loops; null if none does.
+const Op* shared_store(const Kernel& kernel);
+
 }  // namespace tang::tile

@@ -21,6 +21,14 @@
 TANG_INTEGER(int64_t, uint64_t, i64)
 TANG_INTEGER(int32_t, uint32_t, i32)
 
+// Where the steps of a loop begin that a part of the kernel takes; those of part `parts` would
+// follow all.
+static inline int64_t tang_share(int64_t first, int64_t end, int64_t step, int64_t part,
+                                 int64_t parts) {
+  const int64_t steps = end > first ? (end - first - 1) / step + 1 : 0;
+  return first + steps * part / parts * step;
+}
+
 // Casts clamp; a real rounds to nearest even first, and NaN gives 0.
 static inline int32_t tang_cast_i64_i32(int64_t x) {
   return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : (int32_t)x;

@@ -232,7 +232,9 @@ tl::expected<std::unique_ptr<Prepared>, Failure> prepare(const Program& program)
     return fail(bad->stage, bad->detail + "\n" + print(derived));
   auto naive_variant = make_variant(*g, naive_plan({}));
   if (!naive_variant) return fail("naive lower", naive_variant.error());
-  auto derived_variant = make_variant(derived, {});
+  // However small, kernels are shared; by as many threads as were planned for, or others.
+  const auto threads = static_cast<int64_t>(program.seed % 4) + 1;
+  auto derived_variant = make_variant(derived, {.threads = threads, .shared_ns = 0});
   if (!derived_variant) return fail("derived lower", derived_variant.error());
   p->naive = std::move(*naive_variant);
   p->derived = std::move(*derived_variant);
@@ -248,6 +250,7 @@ std::optional<Failure> check_kernels(Prepared& p, const Executable& naive,
 CompileOptions compile_options(uint64_t seed) {
   CompileOptions o;
   o.use_cache = false;
+  o.threads = static_cast<int>(seed / batch_size % 3) + 1;
   const char* level = seed / batch_size % 4 == 0 ? "-O2" : "-O0";
   o.flags = {"-std=gnu11", level, "-march=native", "-fno-math-errno", "-ffp-contract=off"};
   return o;

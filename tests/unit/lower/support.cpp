@@ -286,6 +286,7 @@ Compiled::Compiled(const Graph& g, const PlanOptions& options) : state_(std::mak
   Diagnostics warnings;
   CompileOptions compile;
   compile.use_cache = false;
+  compile.threads = static_cast<int>(options.threads);
   auto program = state_->device.compile(state_->lowered.program, compile, warnings);
   if (!program) throw std::runtime_error(program.error().message + "\n" + text());
   state_->program = std::move(*program);

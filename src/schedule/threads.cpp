@@ -1,0 +1,158 @@
+#include "schedule/threads.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/variance.h"
+
+namespace tang {
+
+namespace {
+
+constexpr double operations_per_ns = 32, bytes_per_ns = 16;  // of one thread, at best
+constexpr int64_t longest_expression = 1000;
+
+class Threads {
+ public:
+  Threads(const Graph& graph, KernelPlan& plan, const PlanOptions& options)
+      : g(graph), k_(plan), n_(graph[plan.node]), options_(options) {}
+
+  void run() {
+    if (options_.threads <= 1 || n_.scan || n_.points.empty() || time_ns() < options_.shared_ns)
+      return;
+    k_.threads = options_.threads;
+    drop_single_blocks();
+    if (k_.rows.empty() && !is_enough()) cut();
+  }
+
+ private:
+  double size(const Poly& p) const {
+    double total = 0;
+    for (const Poly::Term& t : p.terms()) {
+      auto product = static_cast<double>(t.coeff);
+      for (ParamId id : t.params)
+        product *= static_cast<double>(g[id].bound.value_or(options_.unknown_extent));
+      total += product;
+    }
+    return total;
+  }
+  double size(DimId d) const { return size(g.extent(d)); }
+
+  // ---- work ------------------------------------------------------------------------------------
+
+  double operations(const Node& n) const {
+    double points = 1, terms = 1, each = 0;
+    for (DimId d : n.points) points *= size(d);
+    for (DimId d : n.reduce) terms *= size(d);
+    for (const Fold& f : n.folds)
+      for (ExprId e : f.args) each += static_cast<double>(tree_size(g.pool, e, longest_expression));
+    double last = 0;
+    for (const Target& t : n.targets)
+      last += static_cast<double>(tree_size(g.pool, t.value, longest_expression));
+    return points * (terms * each + last);
+  }
+
+  double bytes(const Node& n) const {
+    double total = 0;
+    const auto add = [&](TensorId t) {
+      const FormatInfo& f = info(g[t].storage());
+      const double each = f.bits > 0 ? f.bits / 8.0 : static_cast<double>(f.block_bytes) / f.block;
+      total += size(volume(g[t].shape)) * each;
+    };
+    for (TensorId t : tensors_read(g, n)) add(t);
+    for (const Target& t : n.targets) add(t.tensor);
+    return total;
+  }
+
+  // A lower bound of the kernel's time on one thread.
+  double time_ns() const {
+    double work = operations(n_);
+    for (const InlinePlan& i : k_.inlined) work += operations(g[i.node]);
+    for (const KernelPlan& r : k_.rows) work += operations(g[r.node]);
+    return std::max(work / operations_per_ns, bytes(n_) / bytes_per_ns);
+  }
+
+  // ---- loops -----------------------------------------------------------------------------------
+
+  // A loop of one step would be the one that is shared.
+  void drop_single_blocks() {
+    if (!k_.rows.empty()) return;  // their points are those of the first blocks
+    for (size_t at = 0; at < k_.blocks.size();) {
+      if (!is_point(k_.blocks[at].dim) || g.extent(k_.blocks[at].dim).constant() != 1) {
+        ++at;
+        continue;
+      }
+      k_.blocks.erase(k_.blocks.begin() + static_cast<long>(at));
+      for (StagePlan& s : k_.stages) s.level -= s.level > at ? 1 : 0;
+    }
+  }
+
+  bool is_point(DimId d) const {
+    return contains(n_.points, d) &&
+           std::all_of(n_.targets.begin(), n_.targets.end(),
+                       [&](const Target& t) { return contains(t.points, d); });
+  }
+
+  // Threads get about the same number of steps.
+  bool is_even(double steps) const {
+    const auto threads = static_cast<double>(k_.threads);
+    const double rounds = std::ceil(steps / threads);
+    return steps >= threads && steps >= 0.85 * rounds * threads;
+  }
+
+  bool is_enough() const {
+    if (!k_.blocks.empty()) {
+      const BlockLoop& b = k_.blocks[0];
+      return is_point(b.dim) && is_even(std::ceil(size(b.dim) / static_cast<double>(b.step)));
+    }
+    for (DimId d : k_.nest.points)
+      if (g.extent(d).constant() != 1)
+        return is_even(std::ceil(size(d) / static_cast<double>(unit(d))));
+    return false;
+  }
+
+  // What parts of a coordinate are multiples of.
+  int64_t unit(DimId d) const {
+    int64_t unit = 1;
+    for (const TileDim& t : k_.nest.tile)
+      if (t.dim == d) unit = t.size();
+    for (const BlockLoop& b : k_.blocks)
+      if (b.dim == d) return std::max(unit, b.step);
+    return unit;
+  }
+
+  // The outermost loop becomes one over even parts of the coordinate that has most to give.
+  void cut() {
+    if (k_.pivot && (k_.blocks.empty() || !is_point(k_.blocks[0].dim))) return;
+    std::optional<DimId> best;
+    double most = 1;
+    for (DimId d : n_.points) {
+      const bool in_blocks = std::any_of(k_.blocks.begin(), k_.blocks.end(),
+                                         [d](const BlockLoop& b) { return b.dim == d; });
+      if (!is_point(d) || (k_.pivot && !in_blocks)) continue;
+      const double steps = std::ceil(size(d) / static_cast<double>(unit(d)));
+      if (steps <= most) continue;
+      best = d;
+      most = steps;
+    }
+    if (!best) return;
+    const auto threads = static_cast<double>(k_.threads);
+    const int64_t each = unit(*best);
+    const auto step = static_cast<int64_t>(std::ceil(most / threads)) * each;
+    k_.blocks.insert(k_.blocks.begin(), {*best, step});
+    for (StagePlan& s : k_.stages) ++s.level;
+  }
+
+  const Graph& g;
+  KernelPlan& k_;
+  const Node& n_;
+  const PlanOptions& options_;
+};
+
+}  // namespace
+
+void plan_threads(const Graph& g, KernelPlan& k, const PlanOptions& options) {
+  Threads(g, k, options).run();
+}
+
+}  // namespace tang
