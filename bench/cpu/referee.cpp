@@ -97,6 +97,7 @@ std::vector<Record> Referee::run(const Case& c, const std::vector<int>& threads)
   const auto prepare = [&](int count) -> Outcome<void> {
     if (c.tang && tang) return {};
     tang.reset();
+    program.reset();  // two open objects cannot have one name
     if (!c.tang) {
       auto made = TangProgram::make(c.program, options_.folder, count);
       if (!made) return tl::unexpected("tang: " + made.error());
