@@ -112,9 +112,11 @@ class Matcher {
   }
 
   double value(const Pivot& found, double own, double common) {
-    return evaluate(g.pool, found.act, [&](uint32_t v) {
-             return Value::real(g.leaf(v).what == Leaf::What::left ? own : common);
-           }).as_real();
+    return evaluate(g.pool, found.act,
+                    [&](uint32_t v) {
+                      return Value::real(g.leaf(v).what == Leaf::What::left ? own : common);
+                    })
+        .as_real();
   }
 
   Graph& g;

@@ -71,8 +71,8 @@ void TileLowering::operation(const tile::Op& op) {
 
 // ---- control -----------------------------------------------------------------------------------
 
-std::vector<TileLowering::Tile> TileLowering::variables(
-    const std::vector<tile::ValueId>& values, const std::vector<tile::ValueId>& initial) {
+std::vector<TileLowering::Tile> TileLowering::variables(const std::vector<tile::ValueId>& values,
+                                                        const std::vector<tile::ValueId>& initial) {
   std::vector<Tile> tiles;
   for (size_t c = 0; c < values.size(); ++c) {
     Tile t = values_.at(initial[c]);
@@ -212,9 +212,9 @@ Value TileLowering::form(const Form& f) {
     sum = b.add(sum, b.mul(b.poly(t.coeff), at->second));
   }
   for (const Form::Gather& x : f.gathers)
-    sum = b.add(sum, b.mul(b.poly(x.coeff),
-                           b.cast(Type::i64, values_.at(static_cast<tile::ValueId>(x.leaf))
-                                                 .registers[0])));
+    sum = b.add(
+        sum, b.mul(b.poly(x.coeff),
+                   b.cast(Type::i64, values_.at(static_cast<tile::ValueId>(x.leaf)).registers[0])));
   if (const auto c = f.base.constant(); c && *c < 0 && *c != INT64_MIN)
     return b.sub(sum, b.integer(-*c));
   return b.add(sum, b.poly(f.base));

@@ -61,8 +61,7 @@ void TileLowering::map(const tile::Op& op) {
           const Lane x = lane(l.form, to, r);
           if (n == 1 || x.step_poly.is_zero()) return x.base;
           if (x.step == 1) return b.ramp(x.base, n);
-          return b.add(b.spread(x.base, n),
-                       b.mul(b.ramp(b.integer(0), n), b.poly(x.step_poly)));
+          return b.add(b.spread(x.base, n), b.mul(b.ramp(b.integer(0), n), b.poly(x.step_poly)));
         },
         real));
   define(op.results[0], std::move(all));
@@ -83,9 +82,9 @@ void TileLowering::contract(const tile::Op& op) {
                    [](const auto& p, const auto& q) { return p.first < q.first; });
   std::vector<Value> all(order.size());
   for (const auto& [first, r] : order)
-    all[r] = b.let(k_[op.results[0]].name,
-                   b.fma(at(op.args[0], k_[id], r), at(op.args[1], k_[id], r),
-                         at(op.args[2], k_[id], r)));
+    all[r] = b.let(
+        k_[op.results[0]].name,
+        b.fma(at(op.args[0], k_[id], r), at(op.args[1], k_[id], r), at(op.args[2], k_[id], r)));
   values_[op.results[0]] = {id, std::move(all)};
 }
 

@@ -36,8 +36,8 @@ class TileLowering {
   };
   // Where the elements of one register lie.
   struct Address {
-    Value index;    // of the first, or a vector of all
-    Value stride;   // of a scalar index with lanes
+    Value index;   // of the first, or a vector of all
+    Value stride;  // of a scalar index with lanes
     bool contiguous = true;
     bool gathered = false;
   };
@@ -101,7 +101,7 @@ class TileLowering {
   const tile::Kernel& k_;
   std::vector<Memory> memories_;
   std::map<tile::ValueId, Tile> values_;
-  std::map<DimId, Value> index_;       // of open loops
+  std::map<DimId, Value> index_;  // of open loops
   struct OpenLoop {
     DimId index;
     int64_t step = 1;

@@ -38,9 +38,9 @@ TileLowering::Address TileLowering::buffer_address(const tile::Ref& ref,
   for (const Form::Gather& x : gathers) {
     const Value v = b.mul(b.poly(x.coeff), b.cast(Type::i64, gathered(x.leaf, at, r)));
     if (b.lanes(v) > 1 && b.lanes(a.index) == 1)
-      a.index = b.add(b.spread(a.index, width),
-                      l.step_poly.is_zero() ? b.spread(b.integer(0), width)
-                                            : b.mul(b.ramp(b.integer(0), width), a.stride));
+      a.index = b.add(b.spread(a.index, width), l.step_poly.is_zero()
+                                                    ? b.spread(b.integer(0), width)
+                                                    : b.mul(b.ramp(b.integer(0), width), a.stride));
     a.index = b.add(a.index, v);
   }
   a.index = b.let("at", a.index);
@@ -292,11 +292,10 @@ void TileLowering::store(const tile::Op& op) {
     if (a.gathered || !v.others.empty()) {
       for (int64_t e = 0; e < n; ++e) {
         b.begin_if(holds(v, e));
-        const Value index = a.gathered ? b.lane(a.index, e)
-                            : e == 0   ? a.index
-                                       : b.add(a.index, a.contiguous
-                                                            ? b.integer(e)
-                                                            : b.mul(a.stride, b.integer(e)));
+        const Value index =
+            a.gathered ? b.lane(a.index, e)
+            : e == 0   ? a.index
+                     : b.add(a.index, a.contiguous ? b.integer(e) : b.mul(a.stride, b.integer(e)));
         write(index, n == 1 ? x : b.lane(x, e), {});
         b.end();
       }

@@ -88,8 +88,7 @@ class Operation {
         break;
     }
     const Value v = operand(0, Kind::real);
-    const bool exact =
-        n.format == Format::f64 || (n.format == Format::f32 && real_ == Type::f32);
+    const bool exact = n.format == Format::f64 || (n.format == Format::f32 && real_ == Type::f32);
     return exact ? v : b.round(n.format, v);
   }
 

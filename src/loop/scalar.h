@@ -8,8 +8,8 @@
 
 namespace tang::loop {
 
-// The value of an expression's node (no variable), whose operands have values; reals are computed in
-// `real`, integers in i64. Operands become of the kind that the operation wants.
+// The value of an expression's node (no variable), whose operands have values; reals are computed
+// in `real`, integers in i64. Operands become of the kind that the operation wants.
 Value scalar(Builder& b, const ExprPool& pool, const ExprNode& n,
              const std::map<ExprId, Value>& operands, Type real);
 

@@ -12,9 +12,9 @@ namespace tang {
 
 namespace {
 
-constexpr int64_t few = 64;             // rows of a block
+constexpr int64_t few = 64;                    // rows of a block
 constexpr int64_t largest_window = 64 * 1024;  // elements
-constexpr int64_t row_registers = 6;            // by two vectors: 12 accumulators of 16 registers
+constexpr int64_t row_registers = 6;           // by two vectors: 12 accumulators of 16 registers
 
 class Blocks {
  public:
@@ -63,8 +63,8 @@ class Blocks {
     return g[n_.folds[0].monoid].commutative;
   }
 
-  // A state of the pivot's rows alone: a pass for the pivots of a block and one for its weights cost
-  // one exponential a term where single terms cost two.
+  // A state of the pivot's rows alone: a pass for the pivots of a block and one for its weights
+  // cost one exponential a term where single terms cost two.
   bool narrow(const Pivot&) const {
     return rows_.size() == n_.points.size() && g[n_.folds[0].monoid].commutative &&
            size(n_.reduce.back()).value_or(4096) >= few;
@@ -159,9 +159,10 @@ class Blocks {
         const double whole = static_cast<double>(size(d).value_or(1 << 30));
         const bool point = contains(n.points, d);
         all *= point && is_row(t, n, d) ? 1 : whole;
-        block *= !point ? whole : is_last_reduce(t, index_in(n.points, d))
-                                      ? static_cast<double>(k_.blocks.back().step)
-                                      : 1;
+        block *= !point ? whole
+                 : is_last_reduce(t, index_in(n.points, d))
+                     ? static_cast<double>(k_.blocks.back().step)
+                     : 1;
       }
       if (all <= largest_window)
         s.level = points - shared;
@@ -331,6 +332,8 @@ void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) {
   Blocks(g, k, machine, false).run();
 }
 
-void plan_row(Graph& g, KernelPlan& k, const Machine& machine) { Blocks(g, k, machine, true).run(); }
+void plan_row(Graph& g, KernelPlan& k, const Machine& machine) {
+  Blocks(g, k, machine, true).run();
+}
 
 }  // namespace tang

@@ -157,7 +157,8 @@ class Planner {
     return required || ratio <= static_cast<double>(options.largest_ratio);
   }
 
-  // ---- rows: definitions computed for a row of the kernel that reads them, in that kernel --------
+  // ---- rows: definitions computed for a row of the kernel that reads them, in that kernel
+  // --------
 
   static bool plain(const Graph& g, const Node& n) {
     if (n.scan || n.gradient) return false;
@@ -444,7 +445,7 @@ class Planner {
   const PlanOptions& options;
   const Machine* machine_ = nullptr;
   std::vector<std::pair<NodeId, NodeId>> rows_of_;  // a definition, and who computes its rows
-  mutable Graph scratch_;  // what recognition adds goes here
+  mutable Graph scratch_;                           // what recognition adds goes here
   std::vector<NodeId> order_;
   std::set<NodeId> inlined_;
 };

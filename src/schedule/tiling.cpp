@@ -197,8 +197,7 @@ NestShape shape_of(const Graph& g, const Node& n) {
   s.points = n.points, s.reduce = n.reduce;
   for (LeafId l : leaves_of(g, n)) {
     const Leaf& leaf = g.leaf(l);
-    if (leaf.what == Leaf::What::read)
-      s.accesses.push_back(access_of(g, leaf.tensor, leaf.forms));
+    if (leaf.what == Leaf::What::read) s.accesses.push_back(access_of(g, leaf.tensor, leaf.forms));
   }
   for (const Target& t : n.targets) {
     std::vector<Form> forms;

@@ -221,7 +221,8 @@ void KernelLowering::open_block(const BlockLoop& loop) {
   s.hi = {Form::coordinate(index) + Form(loop.step)};
   s.most = loop.step;
   const auto known = extent.constant();
-  if (loop.step == 1 || (known && *known % loop.step == 0 && from_zero && limits == std::vector{Form(extent)}))
+  if (loop.step == 1 ||
+      (known && *known % loop.step == 0 && from_zero && limits == std::vector{Form(extent)}))
     s.size = loop.step;
   else
     s.hi.insert(s.hi.end(), limits.begin(), limits.end());
@@ -289,8 +290,8 @@ void KernelLowering::run_main(const Nest& nest) {
   for (const Store& s : nest.stores) {
     std::vector<DimId> points;
     for (DimId d : nest.points) {
-      const bool mentioned = std::any_of(s.at.begin(), s.at.end(),
-                                         [d](const Form& f) { return f.mentions(d); });
+      const bool mentioned =
+          std::any_of(s.at.begin(), s.at.end(), [d](const Form& f) { return f.mentions(d); });
       if (mentioned || g.extent(d).constant().value_or(0) > 0) points.push_back(d);
     }
     auto at = std::find(sets.begin(), sets.end(), points);

@@ -16,5 +16,4 @@ struct LoweredKernel {
 // kernel has no tile form.
 Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine);
 
-
 }  // namespace tang::tile

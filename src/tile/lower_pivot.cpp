@@ -26,15 +26,12 @@ ExprId KernelLowering::lifted(uint32_t component) {
 ExprId KernelLowering::lift(uint32_t component, ExprId pivot) {
   const Fold& f = node_.folds[0];
   const ExprId own = g[f.monoid].lift[pivot_->component];
-  return substitute_leaves(g, g[f.monoid].lift[component],
-                           [&](LeafId id) -> std::optional<ExprId> {
-                             const tang::Leaf l = g.leaf(id);
-                             if (l.what != What::argument) return std::nullopt;
-                             return g.pool[own].op == tang::Op::var &&
-                                            g.pool[own].variable() == id
-                                        ? pivot
-                                        : f.args[l.number];
-                           });
+  return substitute_leaves(g, g[f.monoid].lift[component], [&](LeafId id) -> std::optional<ExprId> {
+    const tang::Leaf l = g.leaf(id);
+    if (l.what != What::argument) return std::nullopt;
+    return g.pool[own].op == tang::Op::var && g.pool[own].variable() == id ? pivot
+                                                                           : f.args[l.number];
+  });
 }
 
 // 1 if some value in the block is infinite or no number, otherwise 0: a sum of zeros tells.
@@ -50,8 +47,7 @@ ValueId KernelLowering::not_finite(const std::vector<uint32_t>& components) {
     part.identity = g.pool.real(0);
     const ExprId state = state_leaf(g, What::left, number, Kind::real);
     part.step = g.make(tang::Op::add, state, g.pool.make(tang::Op::mul, value, g.pool.real(0)));
-    part.combine =
-        g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
+    part.combine = g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
     part.fold = number;
     n.parts.push_back(part);
     n.monoids.push_back(*builtin_monoid(g, "sum", std::vector<Kind>{Kind::real}));
@@ -82,8 +78,8 @@ ValueId KernelLowering::not_finite(const std::vector<uint32_t>& components) {
   test.leaves = {leaf};
   ExprPool& pool = b.kernel().pool;
   const ExprId x = pool.var(0, Kind::real);
-  test.body = pool.make(tang::Op::select, pool.make(tang::Op::eq, x, x), pool.integer(0),
-                        pool.integer(1));
+  test.body =
+      pool.make(tang::Op::select, pool.make(tang::Op::eq, x, x), pool.integer(0), pool.integer(1));
   type.format = Format::i64;
   const ValueId flag = b.value("not_finite", type);
   test.results = {flag};

@@ -110,9 +110,9 @@ Span KernelLowering::range_of(const std::vector<Form>& forms) const {
 void KernelLowering::stage(const StagePlan& s) {
   for (const KernelPlan& rows : plan_->rows)
     if (g[s.tensor].node == rows.node) return compute_rows(rows);
-  const bool computed =
-      std::any_of(inlined_.begin(), inlined_.end(),
-                  [&](const Comprehension& n) { return n.targets[0].tensor == s.tensor; });
+  const bool computed = std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
+    return n.targets[0].tensor == s.tensor;
+  });
   if (computed)
     compute_stage(s);
   else
@@ -141,14 +141,13 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   window(w, spans, s);
   if (!failure_.empty()) return;
   env_.places[w].covers = true;
-  // A coordinate of its own for each axis; where the window may leave the tensor, shifted by one, so
-  // that nothing is taken for granted about it.
+  // A coordinate of its own for each axis; where the window may leave the tensor, shifted by one,
+  // so that nothing is taken for granted about it.
   Nest n;
   std::vector<Form> at;
   for (size_t a = 0; a < spans.size(); ++a) {
     const int64_t shift = inside ? 0 : 1;
-    const DimId d =
-        g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(2 * shift));
+    const DimId d = g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(2 * shift));
     Span moved = spans[a];
     for (Form& f : moved.lo) f = f + Form(shift);
     for (Form& f : moved.hi) f = f + Form(shift);
@@ -163,7 +162,8 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   n.stores = {store};
   run_nest(std::move(n));
   if (s.padded)
-    for (const Guard& bound : inside_bounds(g, s.tensor, first.forms)) std::erase(node_.guards, bound);
+    for (const Guard& bound : inside_bounds(g, s.tensor, first.forms))
+      std::erase(node_.guards, bound);
   const auto staged = [&](ExprId e) {
     return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
       const tang::Leaf l = g.leaf(id);
@@ -179,9 +179,9 @@ void KernelLowering::copy_stage(const StagePlan& s) {
 // A definition at the coordinates that the block reads of it.
 void KernelLowering::compute_stage(const StagePlan& s) {
   const std::vector<LeafId> reads = reads_of(s.tensor);
-  const auto found =
-      std::find_if(inlined_.begin(), inlined_.end(),
-                   [&](const Comprehension& n) { return n.targets[0].tensor == s.tensor; });
+  const auto found = std::find_if(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
+    return n.targets[0].tensor == s.tensor;
+  });
   if (reads.empty()) return;
   Comprehension n = *found;
   std::map<DimId, Form> image;

@@ -159,8 +159,8 @@ void NestLowering::whole(size_t k, const Span& s) {
 // A tile of the coordinate from `at` on; `masks` gives the limits of one that is not all inside.
 void NestLowering::segment(size_t k, const TileDim& t, const Form& at, const Span* masks) {
   const DimId d = t.dim;
-  const auto old = open_tiles_.find(d) == open_tiles_.end() ? std::nullopt
-                                                             : std::optional(open_tiles_[d]);
+  const auto old =
+      open_tiles_.find(d) == open_tiles_.end() ? std::nullopt : std::optional(open_tiles_[d]);
   open_tiles_[d] = t;
   const bool is_tile = t.size() > 1;
   if (!is_tile) open_tiles_.erase(d);
@@ -174,8 +174,8 @@ void NestLowering::segment(size_t k, const TileDim& t, const Form& at, const Spa
   if (old) open_tiles_[d] = *old;
 }
 
-// Whole tiles, then what is left: of known size a smaller tile, otherwise one by one, or a vector of
-// which some elements are left out.
+// Whole tiles, then what is left: of known size a smaller tile, otherwise one by one, or a vector
+// of which some elements are left out.
 void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
   const int64_t size = t.size();
   if (s.size) {

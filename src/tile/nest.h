@@ -13,8 +13,8 @@
 // matrix product is one value a row, y[k, n] one vector a column block, and the product of the two
 // is the tile: register blocking is evaluation over a tile, and nothing here knows of products.
 //
-// Lanes of a fold, when a summed coordinate has a register tile, are terms kept apart until the end:
-// the fold's commutativity permits it (algebra.md 3.6).
+// Lanes of a fold, when a summed coordinate has a register tile, are terms kept apart until the
+// end: the fold's commutativity permits it (algebra.md 3.6).
 #pragma once
 
 #include <map>
@@ -62,17 +62,17 @@ struct Part {
 
 struct Store {
   TensorId tensor = TensorId::none;
-  std::vector<Form> at;          // over the nest's coordinates
-  ExprId value = ExprId::none;   // left leaves are the final states
+  std::vector<Form> at;         // over the nest's coordinates
+  ExprId value = ExprId::none;  // left leaves are the final states
 };
 
 struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
-  std::vector<Guard> guards;          // of terms
+  std::vector<Guard> guards;  // of terms
   std::vector<Part> parts;
   std::vector<tang::MonoidId> monoids;  // by Part::fold
-  std::vector<Store> term_stores;  // at each term, before its guards; no left leaves
+  std::vector<Store> term_stores;       // at each term, before its guards; no left leaves
   std::vector<Store> stores;
   bool parallel = false;  // outermost loops over points are parallel
 };
