@@ -331,8 +331,16 @@ bool Machine::enter(Warp& w, const Op& op) {
   f.region = op.body_region;
   if (op.kind == OpKind::branch) {
     const std::vector<Flat> holds = flat(op.holds);
+    std::vector<int64_t> index = w.index;
+    for (const Form& form : op.holds)
+      for (const Form::Gather& g : form.gathers) {  // of one element
+        const Instance t = tile_of(w, static_cast<ValueId>(g.leaf));
+        if (!t.part) return true;
+        index.resize(k_.indices.size() + k_.values.size());
+        index[k_.indices.size() + g.leaf] = static_cast<int64_t>(t.part->elements[0]);
+      }
     const bool all =
-        std::all_of(holds.begin(), holds.end(), [&](const Flat& x) { return x.at(w.index) >= 0; });
+        std::all_of(holds.begin(), holds.end(), [&](const Flat& x) { return x.at(index) >= 0; });
     if (!all && op.other_region == RegionId::none) f.trips = 0;
     if (!all && op.other_region != RegionId::none) f.region = op.other_region;
     if (f.trips == 0) return true;

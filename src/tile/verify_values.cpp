@@ -79,10 +79,15 @@ class Values {
 
   void gather(const Op& op, ValueId v) {
     use(op, v);
-    if (op.kind != OpKind::load && op.kind != OpKind::store)
-      return complain_("only loads and stores gather", op);
+    if (op.kind != OpKind::load && op.kind != OpKind::store && op.kind != OpKind::branch)
+      return complain_("only loads, stores and branches gather", op);
     if (kind(k_[v].type.format) != Kind::integer || !axes_of(v))
       return complain_(fmt::format("`{}` is no integer tile", k_[v].name), op);
+    if (op.kind == OpKind::branch) {
+      if (!axes_of(v)->empty())
+        complain_(fmt::format("`{}` has axes, a branch is taken by all", k_[v].name), op);
+      return;
+    }
     const ValueId reader = op.kind == OpKind::load ? op.results[0] : op.args[0];
     if (!held_by(v, reader))
       complain_(fmt::format("`{}` has an axis that `{}` has not", k_[v].name,

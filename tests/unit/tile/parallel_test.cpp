@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 std::string with_body(const std::string& body) {
   return "param N\n\nkernel y on cpu.avx2 {\n  axis i\n  arg x[i : N] : f32\n  out y[i : N] : f32\n"
-         "  place one () = reg 1\n" +
+         "  role all warps 0..0\n  place one () = single\n" +
          body + "}\n";
 }
 
