@@ -94,7 +94,7 @@ class Lowering {
       const auto machine = find_machine(k.machine);
       if (!machine) return machine.error();
       auto tiled = tile::lower(g, k, **machine);
-      if (tiled) return tile_kernel(std::move(*tiled));
+      if (tiled && tile_kernel(std::move(*tiled))) return std::nullopt;
     }
     loop::KernelLowering lowering(g, b, k, buffers_,
                                   [this](const std::string& name, const std::vector<Poly>& shape,
@@ -106,15 +106,17 @@ class Lowering {
         .value();
   }
 
-  std::optional<Diagnostic> tile_kernel(tile::LoweredKernel k) {
+  // Adds a kernel whose tile program has a form as a loop program; false leaves all as it is.
+  bool tile_kernel(tile::LoweredKernel k) {
     Tiled t{result_.tiles.kernels.size(), {}};
     for (TensorId id : k.arguments) t.buffers.push_back(*buffers_[index(id)]);
-    const std::string missing = loop::add_kernel(b, result_.tiles, k.kernel, t.buffers);
+    Builder trial = b;
+    if (!loop::add_kernel(trial, result_.tiles, k.kernel, t.buffers).empty()) return false;
+    if (trial.failed()) return false;
+    b = std::move(trial);
     result_.tiles.kernels.push_back(std::move(k.kernel));
     result_.tiled.emplace_back(std::move(t));
-    if (missing.empty()) return std::nullopt;
-    return error("E0590", fmt::format("`{}`: {}", result_.tiles.kernels.back().name, missing))
-        .value();
+    return true;
   }
 
   void copy_outputs() {

@@ -89,6 +89,7 @@ class KernelLowering {
   std::optional<Pivot> pivot_;
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
   std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
+  int64_t window_bytes_ = 0;
   std::string failure_;
 };
 

@@ -11,6 +11,8 @@ namespace tang::tile {
 
 namespace {
 
+constexpr int64_t most_window_bytes = 1 << 20;  // of a kernel, which lie on its stack
+
 int64_t rounded_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 }  // namespace
@@ -70,6 +72,10 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
   }
   std::reverse(m.layout.digits.begin(), m.layout.digits.end());
   m.layout.align = 64;
+  int64_t all = bytes;
+  for (int64_t n : size) all *= n;
+  window_bytes_ += rounded_up(all, 64);
+  if (window_bytes_ > most_window_bytes) failure_ = "windows of more than a mebibyte";
   place.memory = b.memory(std::move(m), axes);
   env_.places[t] = std::move(place);
   strides_[t] = std::move(strides);
