@@ -378,6 +378,21 @@ TEST(LowerConv, TransposedByEqualities) {
   }
 }
 
+TEST(LowerConv, TermsThatAreNotZeroWhereTheyReadZero) {
+  // The sum of w * exp(x) over a window leaves out what lies outside; zeros there would not.
+  Make m;
+  const DimId o = m.dim("o", 16), c = m.dim("c", 4), q = m.dim("q", 40), s = m.dim("s", 3);
+  const TensorId x = m.input("x", {4, 40}), w = m.input("w", {16, 4, 3});
+  const Form at = m.at(q) + m.at(s) - Form(1);
+  for (bool plain : {false, true}) {
+    const ExprId read = m.read(x, std::vector<Form>{m.at(c), at});
+    m.output(m.fold(plain ? "y" : "z", {o, q}, {c, s}, m.monoid("sum", {R}),
+                    {m.mul(plain ? read : m.op(Op::exp, read), m.read(w, {o, c, s}))},
+                    {m.bound(at), m.bound(Form(39) - at)}));
+  }
+  check(m.g, 1e-5);
+}
+
 TEST(LowerGather, InRangeAndOut) {
   Make m;
   const DimId t = m.dim("t", 9), c = m.dim("c", 5);
