@@ -4,6 +4,7 @@
 
 #include "ir/guards.h"
 #include "ir/variance.h"
+#include "loop/scalar.h"
 
 namespace tang::loop {
 
@@ -13,33 +14,6 @@ using SOp = tang::Op;
 
 constexpr int deepest_tree = 24;
 constexpr int largest_tree = 200;
-
-std::optional<Op> same_op(SOp op) {
-  switch (op) {
-// clang-format off
-#define TANG_SAME(name) case SOp::name: return Op::name;
-    TANG_SAME(add) TANG_SAME(sub) TANG_SAME(mul) TANG_SAME(quot) TANG_SAME(neg) TANG_SAME(div)
-    TANG_SAME(mod) TANG_SAME(floor) TANG_SAME(max) TANG_SAME(min) TANG_SAME(abs)
-    TANG_SAME(relu) TANG_SAME(recip) TANG_SAME(sqrt) TANG_SAME(rsqrt) TANG_SAME(sin)
-    TANG_SAME(cos) TANG_SAME(atan2) TANG_SAME(exp) TANG_SAME(log) TANG_SAME(log1p)
-    TANG_SAME(pow) TANG_SAME(sigmoid) TANG_SAME(tanh) TANG_SAME(silu) TANG_SAME(gelu)
-    TANG_SAME(gelu_tanh) TANG_SAME(erf) TANG_SAME(erfc) TANG_SAME(softplus) TANG_SAME(lt)
-    TANG_SAME(le) TANG_SAME(eq) TANG_SAME(logical_and) TANG_SAME(logical_or)
-    TANG_SAME(logical_not) TANG_SAME(select)
-#undef TANG_SAME
-    case SOp::constant:
-    case SOp::var:
-    case SOp::cast:
-      return std::nullopt;
-    // clang-format on
-  }
-  return std::nullopt;
-}
-
-Kind common(Kind a, Kind b) {
-  if (a == Kind::real || b == Kind::real) return Kind::real;
-  return a == Kind::integer || b == Kind::integer ? Kind::integer : Kind::boolean;
-}
 
 }  // namespace
 
@@ -234,25 +208,10 @@ Value Expressions::step(Region& r, ExprId e, bool contract) {
 
 Value Expressions::build(Region& r, ExprId e) {
   const ExprNode n = g.pool[e];
-  switch (n.op) {
-    case SOp::constant: {
-      const tang::Value v = n.value();
-      if (v.kind == Kind::real) return b.real(real_, v.r);
-      return v.kind == Kind::integer ? b.integer(v.i) : b.boolean(v.i != 0);
-    }
-    case SOp::var:
-      return build_leaf(r, e);
-    case SOp::lt:
-    case SOp::le:
-    case SOp::eq:
-      return build_comparison(r, n);
-    case SOp::cast:
-      return build_cast(r, n);
-    case SOp::pow:
-      return build_power(r, n);
-    default:
-      return build_operation(r, n);
-  }
+  if (n.op == SOp::var) return build_leaf(r, e);
+  std::map<ExprId, Value> operands;
+  for (ExprId o : n.operands()) operands[o] = value(r, o);
+  return scalar(b, g.pool, n, operands, real_);
 }
 
 Value Expressions::form(const Form& f, Region& r) {
@@ -313,64 +272,6 @@ Value Expressions::build_leaf(Region& r, ExprId e) {
                           : l.kind == Kind::integer ? b.integer(fill.i)
                                                     : b.boolean(fill.i != 0);
   return b.select(inside, loaded, otherwise);
-}
-
-Value Expressions::build_comparison(Region& r, const ExprNode& n) {
-  Kind k = common(g.pool[n.args[0]].kind, g.pool[n.args[1]].kind);
-  if (k == Kind::boolean && n.op != SOp::eq) k = Kind::integer;
-  return b.op(*same_op(n.op), {convert(value(r, n.args[0]), k), convert(value(r, n.args[1]), k)});
-}
-
-Value Expressions::build_cast(Region& r, const ExprNode& n) {
-  const Value x = value(r, n.args[0]);
-  switch (kind(n.format)) {
-    case Kind::boolean:
-      return convert(x, Kind::boolean);
-    case Kind::integer: {
-      const Value i = convert(x, Kind::integer);
-      return n.format == Format::i64 ? i : b.round(n.format, i);
-    }
-    case Kind::real:
-      break;
-  }
-  const Value v = convert(x, Kind::real);
-  const bool exact = n.format == Format::f64 || (n.format == Format::f32 && real_ == Type::f32);
-  return exact ? v : b.round(n.format, v);
-}
-
-Value Expressions::build_power(Region& r, const ExprNode& n) {
-  const ExprNode exponent = g.pool[n.args[1]];
-  const Value base = convert(value(r, n.args[0]), n.kind);
-  if (exponent.op != SOp::constant || exponent.kind != Kind::integer)
-    return b.op(Op::pow, {base, convert(value(r, n.args[1]), Kind::real)});
-  const int64_t count = exponent.value().i;
-  const Value one = n.kind == Kind::real ? b.real(real_, 1) : b.integer(1);
-  std::optional<Value> result;
-  Value square = base;
-  const uint64_t magnitude =
-      count < 0 ? 0 - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
-  for (uint64_t k = magnitude; k != 0; k >>= 1) {
-    if (k & 1) result = result ? b.let("power", b.mul(*result, square)) : square;
-    if (k > 1) square = b.let("square", b.mul(square, square));
-  }
-  const Value power = result.value_or(one);
-  return count < 0 ? b.recip(power) : power;
-}
-
-Value Expressions::build_operation(Region& r, const ExprNode& n) {
-  const auto op = same_op(n.op);
-  std::vector<Value> args;
-  for (size_t k = 0; k < n.operands().size(); ++k) {
-    Kind want = n.kind;
-    if (n.op == SOp::select && k == 0) want = Kind::boolean;
-    args.push_back(convert(value(r, n.args[k]), want));
-  }
-  if (n.op == SOp::floor && n.kind != Kind::real) return args[0];
-  if (n.op == SOp::mul) {  // exact
-    if (g.pool.is_number(n.args[0], 1)) return args[1];
-    if (g.pool.is_number(n.args[1], 1)) return args[0];
-  }
-  return b.op(*op, std::span<const Value>(args));
 }
 
 Value Expressions::slot_index(const Slot& s) {

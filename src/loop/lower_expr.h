@@ -93,10 +93,6 @@ class Expressions {
   void measure(Region& r);
   Value build(Region& r, ExprId e);
   Value build_leaf(Region& r, ExprId e);
-  Value build_operation(Region& r, const ExprNode& n);
-  Value build_comparison(Region& r, const ExprNode& n);
-  Value build_cast(Region& r, const ExprNode& n);
-  Value build_power(Region& r, const ExprNode& n);
   Value slot_index(const Slot& s);
   bool trivial(ExprId e) const;
 

@@ -29,8 +29,8 @@ class Blocks {
     k_.nest = plan_nest(g, shape, m_);
     if (n_.folds.size() != 1 || n_.scan || n_.reduce.empty()) return;
     const auto pivot = pivot_form(g, n_.folds[0].monoid);
-    if (pivot && fits(*pivot)) return pivot_blocks(*pivot);
-    if (pivot && narrow(*pivot)) return narrow_blocks();
+    if (pivot && fits(*pivot)) return pivot_blocks();
+    if (pivot && narrow()) return narrow_blocks();
     if (!k_.inlined.empty() || row_) return;
     if (!padded_blocks()) product_blocks();
   }
@@ -65,7 +65,7 @@ class Blocks {
 
   // A state of the pivot's rows alone: a pass for the pivots of a block and one for its weights
   // cost one exponential a term where single terms cost two.
-  bool narrow(const Pivot&) const {
+  bool narrow() const {
     return rows_.size() == n_.points.size() && g[n_.folds[0].monoid].commutative &&
            size(n_.reduce.back()).value_or(4096) >= few;
   }
@@ -83,7 +83,7 @@ class Blocks {
     }
   }
 
-  void pivot_blocks(const Pivot&) {
+  void pivot_blocks() {
     k_.pivot = true;
     const std::optional<DimId> shared = shared_rows();
     for (DimId d : rows_)

@@ -37,6 +37,8 @@ Result<LoweredKernel> KernelLowering::run() {
       for (TensorId t : tensors_read(g, n)) argument(t, Memory::Role::input);
     for (const Target& t : node_.targets) argument(t.tensor, Memory::Role::output);
     begin_node(whole_);
+    for (const StagePlan& s : whole_.stages)
+      if (s.padded) unsafe_ = not_finite(factors_beside(s.tensor));
     block(0);
   }
   if (!failure_.empty())
@@ -147,12 +149,25 @@ void KernelLowering::block(size_t level) {
   } else if (pivot_) {
     pivot_block();
   } else {
-    Nest nest = main_nest();
-    nest.parallel =
-        std::all_of(nest.points.begin(), nest.points.end(), [&](DimId d) { return shares(d); });
-    run_main(nest);
+    terms();
   }
   if (states) end_states();
+}
+
+// The innermost loops. Conditions that zeros around a window stand for are tested only where those
+// would meet what is not finite.
+void KernelLowering::terms() {
+  Nest nest = main_nest();
+  nest.parallel =
+      std::all_of(nest.points.begin(), nest.points.end(), [&](DimId d) { return shares(d); });
+  if (needless_.empty()) return run_main(nest);
+  Nest plain = nest;
+  for (const Guard& guard : needless_) std::erase(plain.guards, guard);
+  b.open_branch({Form(0) - Form::gathered(index_of(unsafe_))});
+  run_main(plain);
+  b.open_else();
+  run_main(nest);
+  b.close();
 }
 
 // Whether a loop over the coordinate is parallel: nothing but windows stands around it, and each of

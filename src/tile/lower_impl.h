@@ -30,6 +30,7 @@ class KernelLowering {
   void begin_node(const KernelPlan& plan);
   void read_node();
   void block(size_t level);
+  void terms();
   bool whole(const BlockLoop& loop) const;
   void open_block(const BlockLoop& loop);
   bool shares(DimId point) const;
@@ -64,6 +65,7 @@ class KernelLowering {
   Span range_of(const std::vector<Form>& forms) const;
   Span span_of(DimId d) const;
   void copy_stage(const StagePlan& s);
+  std::vector<ExprId> factors_beside(TensorId t) const;
   void compute_stage(const StagePlan& s);
   void compute_rows(const KernelPlan& rows);
 
@@ -71,7 +73,7 @@ class KernelLowering {
   void pivot_block();
   ExprId lifted(uint32_t component);
   ExprId lift(uint32_t component, ExprId pivot);
-  ValueId not_finite(const std::vector<uint32_t>& components);
+  ValueId not_finite(const std::vector<ExprId>& values);
   ExprId act(ExprId own, ExprId common);
 
   Graph& g;
@@ -89,6 +91,8 @@ class KernelLowering {
   std::optional<Pivot> pivot_;
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
   std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
+  ValueId unsafe_ = ValueId::none;  // whether what zeros around a window meet is not finite
+  std::vector<Guard> needless_;     // conditions that such a window stands for, if it is
   int64_t window_bytes_ = 0;
   std::string failure_;
 };

@@ -35,11 +35,10 @@ ExprId KernelLowering::lift(uint32_t component, ExprId pivot) {
 }
 
 // 1 if some value in the block is infinite or no number, otherwise 0: a sum of zeros tells.
-ValueId KernelLowering::not_finite(const std::vector<uint32_t>& components) {
+ValueId KernelLowering::not_finite(const std::vector<ExprId>& values) {
   const State sum = new_state(plan_->name + "_finite", {});
   Nest n;
-  for (uint32_t k : components) {
-    const ExprId value = lifted(k);
+  for (ExprId value : values) {
     for (DimId d : dims_of(g, value))
       if (!contains(n.reduce, d)) n.reduce.push_back(d);
     const uint32_t number = static_cast<uint32_t>(n.parts.size());
@@ -175,7 +174,9 @@ void KernelLowering::pivot_block() {
     }
   };
   if (!others.empty()) {
-    b.open_branch({Form(0) - Form::gathered(index_of(not_finite(others)))});
+    std::vector<ExprId> values;
+    for (uint32_t k : others) values.push_back(lifted(k));
+    b.open_branch({Form(0) - Form::gathered(index_of(not_finite(values)))});
     contract(false);
     b.open_else();
     contract(true);

@@ -167,9 +167,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   store.value = inside ? g.read(s.tensor, at) : g.guarded_read(s.tensor, at, first.fill());
   n.stores = {store};
   run_nest(std::move(n));
-  if (s.padded)
-    for (const Guard& bound : inside_bounds(g, s.tensor, first.forms))
-      std::erase(node_.guards, bound);
+  if (s.padded) needless_ = inside_bounds(g, s.tensor, first.forms);
   const auto staged = [&](ExprId e) {
     return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
       const tang::Leaf l = g.leaf(id);
@@ -180,6 +178,25 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   map_exprs(node_, staged);
   for (Comprehension& n2 : inlined_) map_exprs(n2, staged);
   read_node();
+}
+
+// What the reads of a tensor are multiplied by in the terms.
+std::vector<ExprId> KernelLowering::factors_beside(TensorId t) const {
+  std::vector<ExprId> factors = {node_.folds[0].args[0]};
+  for (size_t k = 0; k < factors.size();) {
+    const ExprNode e = g.pool[factors[k]];
+    const bool read = e.op == tang::Op::var && g.leaf(e.variable()).tensor == t &&
+                      g.leaf(e.variable()).what == tang::Leaf::What::read;
+    if (e.op == tang::Op::mul) {
+      factors[k] = e.args[0];
+      factors.push_back(e.args[1]);
+    } else if (read) {
+      factors.erase(factors.begin() + static_cast<long>(k));
+    } else {
+      ++k;
+    }
+  }
+  return factors;
 }
 
 // A definition at the coordinates that the block reads of it.

@@ -331,13 +331,7 @@ void NestLowering::store(const Store& s) {
         std::any_of(s.at.begin(), s.at.end(), [&](const Form& f) { return f.mentions(t.dim); }))
       dims.push_back(t.dim);
   op.args = {expanded(eval(s.value), dims)};
-  const Place& place = env_.places.at(s.tensor);
-  Ref ref;
-  ref.what = Ref::What::memory;
-  ref.memory = place.memory;
-  for (size_t a = 0; a < s.at.size(); ++a)
-    ref.at.push_back(place.origin.empty() ? form(s.at[a]) : form(s.at[a]) - place.origin[a]);
-  op.refs = {ref};
+  op.refs = {reference(s.tensor, s.at)};
   masked(op.valid, dims);
   b.add(std::move(op));
 }

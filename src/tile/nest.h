@@ -139,6 +139,7 @@ class NestLowering {
   Key key_of(ExprId e);
   ValueId eval(ExprId e);
   ValueId map(ExprId root, const Key& key);
+  Ref reference(TensorId t, const std::vector<Form>& at);
   ValueId load(LeafId leaf, const Key& key);
   ValueId expanded(ValueId v, const std::vector<DimId>& dims);
   ExprId leaf(Op& op, ExprId e);

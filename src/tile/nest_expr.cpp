@@ -206,17 +206,22 @@ ValueId NestLowering::eval(ExprId e) {
   return v;
 }
 
-ValueId NestLowering::load(LeafId id, const Key& key) {
-  const tang::Leaf l = g.leaf(id);
-  const Place& place = env_.places.at(l.tensor);
-  Op op;
-  op.kind = OpKind::load;
+// Elements of the tensor's memory.
+Ref NestLowering::reference(TensorId t, const std::vector<Form>& at) {
+  const Place& place = env_.places.at(t);
   Ref ref;
   ref.what = Ref::What::memory;
   ref.memory = place.memory;
-  for (size_t a = 0; a < l.forms.size(); ++a)
-    ref.at.push_back(place.origin.empty() ? form(l.forms[a]) : form(l.forms[a]) - place.origin[a]);
-  op.refs = {ref};
+  for (size_t a = 0; a < at.size(); ++a)
+    ref.at.push_back(place.origin.empty() ? form(at[a]) : form(at[a]) - place.origin[a]);
+  return ref;
+}
+
+ValueId NestLowering::load(LeafId id, const Key& key) {
+  const tang::Leaf l = g.leaf(id);
+  Op op;
+  op.kind = OpKind::load;
+  op.refs = {reference(l.tensor, l.forms)};
   op.valid = bounds(l);
   masked(op.valid, key.dims);
   if (l.guarded) op.fill = l.fill().as_real();

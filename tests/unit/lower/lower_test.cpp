@@ -393,6 +393,20 @@ TEST(LowerConv, TermsThatAreNotZeroWhereTheyReadZero) {
   check(m.g, 1e-5);
 }
 
+TEST(LowerConv, WeightsOfTermsLeftOutMayHoldAnything) {
+  Make m;
+  const DimId o = m.dim("o", 16), c = m.dim("c", 4), q = m.dim("q", 40), s = m.dim("s", 3);
+  const TensorId x = m.input("x", {4, 40}), v = m.input("v", {16, 4, 3});
+  const Form at = m.at(q) + m.at(s) - Form(1);
+  m.output(m.fold("y", {o, q}, {c, s}, m.monoid("sum", {R}),
+                  {m.mul(m.read(x, std::vector<Form>{m.at(c), at}), m.read(v, {o, c, s}))},
+                  {m.bound(at), m.bound(Form(39) - at)}));
+  Store in = draw(m.g);
+  for (size_t k = 0; k < 16 * 4; ++k) in["v"][k * 3] = k % 2 == 0 ? nan_value : inf;
+  // Only q = 0 leaves s = 0 out, and is a number.
+  check(m.g, in, 1e-5);
+}
+
 TEST(LowerGather, InRangeAndOut) {
   Make m;
   const DimId t = m.dim("t", 9), c = m.dim("c", 5);
