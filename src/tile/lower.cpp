@@ -160,13 +160,13 @@ void KernelLowering::terms() {
   Nest nest = main_nest();
   nest.parallel =
       std::all_of(nest.points.begin(), nest.points.end(), [&](DimId d) { return shares(d); });
-  if (needless_.empty()) return run_main(nest);
+  if (needless_.empty()) return run_stores(nest, true);
   Nest plain = nest;
   for (const Guard& guard : needless_) std::erase(plain.guards, guard);
   b.open_branch({Form(0) - Form::gathered(index_of(unsafe_))});
-  run_main(plain);
+  run_stores(plain, true);
   b.open_else();
-  run_main(nest);
+  run_stores(nest, true);
   b.close();
 }
 
@@ -299,7 +299,7 @@ Nest KernelLowering::main_nest() {
 }
 
 // Targets that lack a point which may have no elements are stored in a nest without it.
-void KernelLowering::run_main(const Nest& nest) {
+void KernelLowering::run_stores(const Nest& nest, bool planned) {
   std::vector<std::vector<DimId>> sets;
   std::vector<size_t> set_of;
   for (const Store& s : nest.stores) {
@@ -319,7 +319,10 @@ void KernelLowering::run_main(const Nest& nest) {
     for (size_t s = 0; s < set_of.size(); ++s)
       if (set_of[s] == k) part.stores.push_back(nest.stores[s]);
     if (sets[k] != nest.points) restrict(part, sets[k]);
-    NestLowering(g, b, env_).run(part);
+    if (planned)
+      NestLowering(g, b, env_).run(part);
+    else
+      run_nest(std::move(part));
   }
 }
 
@@ -474,7 +477,7 @@ void KernelLowering::end_states() {
   }
   if (states_[0].tensor == node_.targets[0].tensor && same) return;
   n.stores = target_stores(values);
-  run_nest(std::move(n));
+  run_stores(n, false);
 }
 
 }  // namespace tang::tile

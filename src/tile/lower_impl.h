@@ -39,7 +39,7 @@ class KernelLowering {
   size_t first_reduce() const;
   Nest main_nest();
   std::vector<Store> target_stores(const std::vector<ExprId>& values);
-  void run_main(const Nest& nest);
+  void run_stores(const Nest& nest, bool planned);
   void restrict(Nest& nest, const std::vector<DimId>& points);
   void run_nest(Nest nest);
   NestShape shape(const Nest& nest) const;

@@ -80,6 +80,14 @@ TEST(Found, TargetsAgreeOnAnOrderThatNoneOfThemStates) {
       "output u, v, w\n");
 }
 
+// States of a pivot's rows are stored where the columns beside them are none.
+TEST(Found, StatesOfRowsWithoutColumnsAreStored) {
+  expect_same_everywhere(
+      "dim i = 3, q = 7, b = 5, c = 0\ninput x[q, i], y[b, i], z[b, c] : f32\n"
+      "s[q, b] = sum[i](x[q, i] * y[b, i])\n"
+      "(m[q], l[q], o[q, c]) = online[b | b <= q](s[q, b], z[b, c])\noutput m, l, o\n");
+}
+
 TEST(Found, ARealToALiteralPowerPrintsAsOne) {
   const auto g = parse("dim i = 2\ninput x[i] : f32\ny[i] = x[i] + tanh(pow(2.0, 2))\noutput y\n");
   ASSERT_TRUE(g);
