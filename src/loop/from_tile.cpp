@@ -258,7 +258,7 @@ int64_t TileLowering::multiple(Form f) const {
     if (coeff.is_zero()) continue;
     f = f - coeff * Form::coordinate(loop.index);
     of = std::gcd(of, coeff.constant().value_or(1) * loop.step);
-    if (loop.lo)
+    if (loop.lo && loop.lo->gathers.empty())
       f = f + coeff * *loop.lo;
     else
       of = std::gcd(of, coeff.constant().value_or(1));

@@ -4,7 +4,6 @@
 
 #include "ir/variance.h"
 #include "loop/from_tile.h"
-#include "loop/lower_kernel.h"
 #include "tile/lower.h"
 
 namespace tang {
@@ -84,39 +83,27 @@ class Lowering {
   }
 
   std::optional<Diagnostic> kernel(const KernelPlan& k) {
-    TensorId in_place = TensorId::none, old = TensorId::none;
+    tile::InPlace in_place;
     for (const OutputPlan& o : s.outputs)
-      if (o.place == Place::in_place && g[o.tensor].node == k.node) {
-        in_place = o.tensor;
-        old = o.into;
-      }
-    if (in_place == TensorId::none) {
-      const auto machine = find_machine(k.machine);
-      if (!machine) return machine.error();
-      auto tiled = tile::lower(g, k, **machine);
-      if (tiled && tile_kernel(std::move(*tiled))) return std::nullopt;
-    }
-    loop::KernelLowering lowering(g, b, k, buffers_,
-                                  [this](const std::string& name, const std::vector<Poly>& shape,
-                                         Format format) { return workspace(name, shape, format); });
-    result_.tiled.emplace_back();
-    lowering.run(in_place, old);
-    if (!lowering.failed()) return std::nullopt;
-    return error("E0590", fmt::format("`{}` has a construct that is not built yet", k.name))
-        .value();
-  }
-
-  // Adds a kernel whose tile program has a form as a loop program; false leaves all as it is.
-  bool tile_kernel(tile::LoweredKernel k) {
+      if (o.place == Place::in_place && g[o.tensor].node == k.node) in_place = {o.tensor, o.into};
+    const auto machine = find_machine(k.machine);
+    if (!machine) return machine.error();
+    auto tiled = tile::lower(g, k, **machine, in_place);
+    if (!tiled) return tiled.error();
     Tiled t{result_.tiles.kernels.size(), {}};
-    for (TensorId id : k.arguments) t.buffers.push_back(*buffers_[index(id)]);
-    Builder trial = b;
-    if (!loop::add_kernel(trial, result_.tiles, k.kernel, t.buffers).empty()) return false;
-    if (trial.failed()) return false;
-    b = std::move(trial);
-    result_.tiles.kernels.push_back(std::move(k.kernel));
+    size_t next = 0;
+    for (const tile::Memory& m : tiled->kernel.memories) {
+      if (m.role == tile::Memory::Role::local) continue;
+      const TensorId id = tiled->arguments[next++];
+      t.buffers.push_back(id == TensorId::none ? workspace(m.name, m.extents, m.format)
+                                               : *buffers_[index(id)]);
+    }
+    if (std::string failure = loop::add_kernel(b, result_.tiles, tiled->kernel, t.buffers);
+        !failure.empty())
+      return error("E0590", fmt::format("`{}`: {}", k.name, failure)).value();
+    result_.tiles.kernels.push_back(std::move(tiled->kernel));
     result_.tiled.emplace_back(std::move(t));
-    return true;
+    return std::nullopt;
   }
 
   void copy_outputs() {

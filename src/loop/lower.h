@@ -1,15 +1,10 @@
-// From a graph and its schedule to a loop program, through a tile program for each kernel that has
-// one (tile/lower.h).
+// From a graph and its schedule to a loop program, through a tile program for each kernel
+// (tile/lower.h).
 //
 // Buffers are the inputs in program order, then the outputs, then workspace: stored intermediate
-// tensors and rows of accumulators that are too large or not of constant size. A kernel is a nest
-//
-//     for outer points { states = identity; for reduce, within the guards { states = states (+)
-//     lift(args), inner points innermost }; for inner points { store value(states) } }
-//
-// Affine guards become loop bounds (equalities give loops of one iteration), others `if`. Reals are
-// computed in f32, or f64 when an input or output of the kernel is f64; integers in i64. A written
-// format rounds where it is stored, and where its definition is recomputed inside another kernel.
+// tensors and windows that are too large or not of constant size. Reals are computed in f32, or f64
+// when an input or output of the kernel is f64; integers in i64. A written format rounds where it
+// is stored, and where its definition is recomputed inside another kernel.
 #pragma once
 
 #include "loop/program.h"

@@ -27,12 +27,24 @@ class Blocks {
     if (row_)
       for (DimId d : n_.points) shape.sizes[d] = 1;
     k_.nest = plan_nest(g, shape, m_);
-    if (n_.folds.size() != 1 || n_.scan || n_.reduce.empty()) return;
-    const auto pivot = pivot_form(g, n_.folds[0].monoid);
-    if (pivot && fits(*pivot)) return pivot_blocks();
+    if (n_.scan && n_.scan->matrix) return matrix_blocks();
+    const bool one_fold = n_.folds.size() == 1 && !n_.scan && !n_.reduce.empty();
+    const auto pivot = one_fold ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
+    if (pivot && fits(*pivot)) {
+      k_.pivot = true;
+      return term_blocks();
+    }
+    if (!k_.inlined.empty() && !n_.folds.empty()) return inlined_blocks();
     if (pivot && narrow()) return narrow_blocks();
-    if (!k_.inlined.empty() || row_) return;
+    if (!one_fold || row_) return;
     if (!padded_blocks()) product_blocks();
+  }
+
+  // Loops of one step around windows, and no register tiles.
+  void run_plain() {
+    k_.machine = m_.name;
+    plain_ = true;
+    if (!k_.inlined.empty() && !n_.folds.empty()) inlined_blocks();
   }
 
  private:
@@ -59,6 +71,8 @@ class Blocks {
     for (const InlinePlan& i : k_.inlined) {
       const Node& inner = g[i.node];
       if (inner.scan || inner.folds.size() != 1) return false;
+      for (DimId d : outside_dims(g[i.node].targets[0].tensor))
+        if (contains(n_.points, d) && !contains(rows_, d)) return false;
     }
     return g[n_.folds[0].monoid].commutative;
   }
@@ -83,19 +97,51 @@ class Blocks {
     }
   }
 
-  void pivot_blocks() {
-    k_.pivot = true;
+  // Coordinates of the node in its reads of a tensor.
+  std::vector<DimId> outside_dims(TensorId t) const {
+    std::vector<DimId> dims;
+    for (LeafId l : leaves_of(g, n_))
+      if (g.leaf(l).what == Leaf::What::read && g.leaf(l).tensor == t)
+        for (DimId d : dims_of_read(l))
+          if (!contains(dims, d)) dims.push_back(d);
+    return dims;
+  }
+
+  // Blocks of terms and of the points that definitions computed inside are read at.
+  void inlined_blocks() {
+    rows_.clear();
+    for (DimId d : n_.points)
+      for (const InlinePlan& i : k_.inlined)
+        if (!contains(rows_, d) && contains(outside_dims(g[i.node].targets[0].tensor), d))
+          rows_.push_back(d);
+    term_blocks();
+  }
+
+  // The recurrence runs for a block of the last column at a time, with all of its rows.
+  void matrix_blocks() {
+    std::vector<DimId> columns = n_.points;
+    std::erase(columns, n_.scan->along);
+    std::erase(columns, n_.scan->matrix->first);
+    for (DimId d : columns) k_.blocks.push_back({d, d == columns.back() ? block(d, few) : 1});
+  }
+
+  void term_blocks() {
     const std::optional<DimId> shared = shared_rows();
     for (DimId d : rows_)
       if (d != shared) k_.blocks.push_back({d, 1});
     if (shared) k_.blocks.push_back({*shared, block(*shared, few)});
     const size_t points = k_.blocks.size();
     for (DimId d : n_.reduce)
-      k_.blocks.push_back({d, d == n_.reduce.back() ? block(d, shared ? 128 : 512) : 1});
+      k_.blocks.push_back(
+          {d, d == n_.reduce.back() && !plain_ ? block(d, shared ? 128 : 512) : 1});
     for (const InlinePlan& i : k_.inlined) {
       const TensorId t = g[i.node].targets[0].tensor;
-      stage_operand(i.node, points, shared ? 1 : 0);
-      StagePlan s{t, k_.blocks.size(), {}, 0, 0};
+      if (!plain_) stage_operand(i.node, points, shared ? 1 : 0);
+      // Inside of all loops that its coordinates belong to.
+      const std::vector<DimId> dims = outside_dims(t);
+      size_t level = k_.blocks.size();
+      while (level > 0 && !contains(dims, k_.blocks[level - 1].dim)) --level;
+      StagePlan s{t, level, {}, 0, 0};
       for (size_t a = 0; a < g[t].shape.size(); ++a) s.axes.push_back(a);
       k_.stages.push_back(std::move(s));
     }
@@ -115,7 +161,7 @@ class Blocks {
       };
       look(n_);
       for (const InlinePlan& i : k_.inlined) look(g[i.node]);
-      if (stays) best = d;
+      if (stays && !plain_) best = d;
     }
     return best;
   }
@@ -335,6 +381,7 @@ class Blocks {
   const Machine& m_;
   const Node n_;
   const bool row_;  // the points are given
+  bool plain_ = false;
   std::vector<DimId> rows_;
 };
 
@@ -342,6 +389,10 @@ class Blocks {
 
 void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) {
   Blocks(g, k, machine, false).run();
+}
+
+void plan_plain(Graph& g, KernelPlan& k, const Machine& machine) {
+  Blocks(g, k, machine, false).run_plain();
 }
 
 void plan_row(Graph& g, KernelPlan& k, const Machine& machine) {

@@ -128,6 +128,24 @@ class Planner {
     return volume_of(g, open, options);
   }
 
+  // Whether reads lie in one range along each axis, of a size that follows from that of a block.
+  bool one_window(const std::vector<LeafId>& reads) const {
+    const std::vector<Form>& first = g.leaf(reads[0]).forms;
+    for (const Form& f : first) {
+      if (!f.is_affine()) return false;
+      for (const Form::Term& t : f.terms)
+        if (!t.coeff.constant()) return false;
+    }
+    return std::all_of(reads.begin(), reads.end(), [&](LeafId l) {
+      const std::vector<Form>& forms = g.leaf(l).forms;
+      for (size_t a = 0; a < forms.size(); ++a) {
+        const Form between = forms[a] - first[a];
+        if (!between.is_constant() || !between.base.constant()) return false;
+      }
+      return true;
+    });
+  }
+
   bool inlinable(NodeId id, const std::vector<NodeId>& readers) const {
     const Node& n = g[id];
     if (n.folds.size() != 1 || n.targets.size() != 1 || n.scan || readers.empty()) return false;
@@ -139,7 +157,7 @@ class Planner {
     for (NodeId r : readers) {
       if (g[r].scan) return false;
       const auto reads = argument_reads(g[r], t);
-      if (!reads || reads->empty()) return false;
+      if (!reads || reads->empty() || !one_window(*reads)) return false;
       for (LeafId l : *reads) ratio += evaluations(g[r], l);
     }
     double largest = 0;
@@ -296,9 +314,13 @@ class Planner {
     });
     const bool loops = !n.reduce.empty() || n.scan;
     if (options.vectorise && !n.folds.empty() && loops && (scalar_body || n.scan)) shape_loop(n, k);
-    k.nest = {n.points, n.reduce, {}};
+    const NestShape shape = shape_of(g, n);
+    k.nest = {shape.points, shape.reduce, {}};
     k.machine = machine_->name;
-    if (options.vectorise) plan_blocks(scratch_, k, *machine_);
+    if (options.vectorise)
+      plan_blocks(scratch_, k, *machine_);
+    else
+      plan_plain(scratch_, k, *machine_);
     for (const auto& [row, reader] : rows_of_)
       if (reader == id) add_rows(row, k);
     plan_threads(g, k, options);

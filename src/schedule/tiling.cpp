@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/variance.h"
+#include "schedule/segment.h"
 
 namespace tang {
 
@@ -195,6 +196,11 @@ Access access_of(const Graph& g, TensorId t, const std::vector<Form>& forms) {
 NestShape shape_of(const Graph& g, const Node& n) {
   NestShape s;
   s.points = n.points, s.reduce = n.reduce;
+  if (n.scan) {
+    std::erase(s.points, n.scan->along);
+    s.reduce = {n.scan->along};
+    s.commutative = false;
+  }
   for (LeafId l : leaves_of(g, n)) {
     const Leaf& leaf = g.leaf(l);
     if (leaf.what == Leaf::What::read) s.accesses.push_back(access_of(g, leaf.tensor, leaf.forms));
@@ -205,9 +211,14 @@ NestShape shape_of(const Graph& g, const Node& n) {
     s.accesses.push_back(access_of(g, t.tensor, forms));
     s.accesses.back().store = true;
   }
-  for (const Guard& guard : n.guards)  // solved for one summed coordinate at each point
+  // An equality is solved for one summed coordinate at each point, and so is a segment.
+  for (const Guard& guard : n.guards) {
     if (guard.what == Guard::What::zero)
       for (const Form::Term& t : guard.form.terms) s.sizes[t.dim] = 1;
+    for (DimId d : n.reduce)
+      if (segment_of(g, guard, d))
+        for (DimId other : dims_of(g, guard)) s.sizes[other] = 1;
+  }
   s.states = 0;
   for (const Fold& f : n.folds) {
     s.commutative &= g[f.monoid].commutative;

@@ -14,38 +14,60 @@
 
 namespace tang::tile {
 
-Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine) {
-  return KernelLowering(g, plan, machine).run();
+Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine,
+                            InPlace in_place) {
+  return KernelLowering(g, plan, machine, in_place).run();
 }
 
 Result<LoweredKernel> KernelLowering::run() {
   for (const Param& p : g.params) b.reserve(p.name);
   for (const InlinePlan& i : plan_->inlined) inlined_.push_back(g[i.node]);
-  failure_ = unsupported();
-  if (failure_.empty()) {
-    env_.contract = plan_->contract;
-    env_.real = wide() ? Format::f64 : Format::f32;
-    const auto inside = [&](TensorId t) {
-      return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
-        return std::any_of(n.targets.begin(), n.targets.end(),
-                           [t](const Target& x) { return x.tensor == t; });
-      });
-    };
-    for (TensorId t : tensors_read(g, node_))
-      if (!inside(t)) argument(t, Memory::Role::input);
-    for (const Comprehension& n : inlined_)
-      for (TensorId t : tensors_read(g, n)) argument(t, Memory::Role::input);
-    for (const Target& t : node_.targets) argument(t.tensor, Memory::Role::output);
-    begin_node(whole_);
-    for (const StagePlan& s : whole_.stages)
-      if (s.padded) unsafe_ = not_finite(factors_beside(s.tensor));
-    block(0);
-  }
+  gate();
+  env_.contract = plan_->contract;
+  env_.real = wide() ? Format::f64 : Format::f32;
+  const auto inside = [&](TensorId t) {
+    return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
+      return std::any_of(n.targets.begin(), n.targets.end(),
+                         [t](const Target& x) { return x.tensor == t; });
+    });
+  };
+  for (TensorId t : tensors_read(g, node_))
+    if (!inside(t)) argument(t, Memory::Role::input);
+  for (const Comprehension& n : inlined_)
+    for (TensorId t : tensors_read(g, n)) argument(t, Memory::Role::input);
+  for (const Guard& guard : gates_)
+    for (LeafId l : leaves_of(g, condition_of(g, guard)))
+      if (g.leaf(l).what == tang::Leaf::What::read) argument(g.leaf(l).tensor, Memory::Role::input);
+  // What a gate leaves alone keeps its old value.
+  for (const Target& t : node_.targets)
+    argument(t.tensor, gates_.empty() ? Memory::Role::output : Memory::Role::work);
+  begin_node(whole_);
+  for (const StagePlan& s : whole_.stages)
+    if (s.padded) unsafe_ = not_finite(factors_beside(s.tensor));
+  block(0);
   if (!failure_.empty())
     return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_->name, failure_));
-  if (shared_store(b.kernel()))
+  const bool works = std::count(arguments_.begin(), arguments_.end(), TensorId::none) > 0;
+  if (works || shared_store(b.kernel()))
     for (Op& op : b.kernel().ops) op.range.parallel = false;
   return LoweredKernel{b.finish(), std::move(arguments_)};
+}
+
+// select(c, new, old[p]) over its own element writes under c only.
+void KernelLowering::gate() {
+  if (in_place_.input == TensorId::none || !node_.folds.empty() || node_.targets.size() != 1) return;
+  ExprId& value = node_.targets[0].value;
+  const ExprNode n = g.pool[value];
+  if (n.op != tang::Op::select) return;
+  const auto is_old = [&](ExprId e) {
+    const ExprNode& m = g.pool[e];
+    return m.op == tang::Op::var && g.leaf(m.variable()).what == tang::Leaf::What::read &&
+           g.leaf(m.variable()).tensor == in_place_.input;
+  };
+  const bool kept = is_old(n.args[1]);
+  if (!kept && !is_old(n.args[2])) return;
+  gates_ = guards_from(g, kept ? g.make(tang::Op::logical_not, n.args[0]) : n.args[0]);
+  value = n.args[kept ? 2 : 1];
 }
 
 // The node at hand, outside of its loops.
@@ -61,27 +83,6 @@ void KernelLowering::read_node() {
   folds_ = folds_of(g, node_);
   values_.clear();
   for (const Target& t : node_.targets) values_.push_back(finished(g, node_, t.value));
-}
-
-std::string KernelLowering::unsupported() const {
-  if (node_.scan) return "a scan";
-  for (const InlinePlan& i : plan_->inlined)
-    if (std::none_of(plan_->stages.begin(), plan_->stages.end(),
-                     [&](const StagePlan& s) { return s.tensor == g[i.node].targets[0].tensor; }))
-      return "a definition computed inside another";
-  for (const Guard& guard : node_.guards)
-    for (DimId d : node_.reduce) {
-      if (segment_of(g, guard, d)) return "a segment";
-      const auto c = guard.form.coefficient(d).constant();
-      if (guard.what == Guard::What::zero && c != 0 && c != 1 && c != -1)
-        return "an equality with a stride";
-    }
-  for (const Fold& f : node_.folds) {
-    const auto& kinds = g[f.monoid].kinds;
-    if (std::any_of(kinds.begin(), kinds.end(), [&](Kind k) { return k != kinds[0]; }))
-      return "a state of several kinds";
-  }
-  return {};
 }
 
 bool KernelLowering::wide() const {
@@ -148,6 +149,8 @@ void KernelLowering::block(size_t level) {
     close_block(plan_->blocks[level]);
   } else if (pivot_) {
     pivot_block();
+  } else if (node_.scan && node_.scan->matrix) {
+    matrix_scan();
   } else {
     terms();
   }
@@ -284,8 +287,14 @@ Nest KernelLowering::main_nest() {
   n.reduce = plan_->nest.reduce;
   n.tile = plan_->nest.tile;
   n.guards = node_.guards;
+  n.gates = gates_;
   n.parts = folds_.parts;
   n.monoids = folds_.monoids;
+  if (node_.scan) {
+    n.scan = &*node_.scan;
+    // affine composes maps (a, b); started at (1, h0), its b is the recurrence from h0.
+    if (!node_.scan->initial.empty()) n.parts[1].initial = node_.scan->initial[0];
+  }
   if (states_.empty()) {
     n.stores = target_stores(values_);
     return n;
@@ -403,15 +412,17 @@ NestShape KernelLowering::shape(const Nest& nest) const {
 bool KernelLowering::in_output() const {
   if (node_.targets.size() != 1 || folds_.parts.size() != 1) return false;
   const TensorId t = node_.targets[0].tensor;
+  if (t == in_place_.output) return false;
   return g[t].storage() == env_.real && node_.targets[0].points == node_.points &&
          folds_.parts[0].kind == Kind::real;
 }
 
 KernelLowering::State KernelLowering::new_state(const std::string& name,
-                                                const std::vector<DimId>& dims) {
+                                                const std::vector<DimId>& dims, Kind kind) {
   Tensor t;
   t.name = g.fresh_name(name);
-  t.format = env_.real;
+  t.kind = kind;
+  t.format = kind == Kind::real ? env_.real : kind == Kind::integer ? Format::i64 : Format::boolean;
   State s;
   std::vector<Span> spans;
   for (DimId d : dims) {
@@ -429,7 +440,7 @@ KernelLowering::State KernelLowering::new_state(const std::string& name,
 void KernelLowering::begin_states() {
   if (pivot_ || !in_output()) {
     for (const Part& p : folds_.parts)
-      states_.push_back(new_state(fmt::format("{}_state", plan_->name), p.varies));
+      states_.push_back(new_state(fmt::format("{}_state", plan_->name), p.varies, p.kind));
   } else {
     states_ = {{node_.targets[0].tensor, node_.points}};
   }

@@ -10,11 +10,12 @@ namespace tang::tile {
 
 class KernelLowering {
  public:
-  KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine)
+  KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine, InPlace in_place)
       : g(graph),
         whole_(plan),
         plan_(&plan),
         machine_(machine),
+        in_place_(in_place),
         node_(graph[plan.node]),
         b(plan.name, plan.machine) {}
   Result<LoweredKernel> run();
@@ -23,7 +24,7 @@ class KernelLowering {
   using Comprehension = tang::Node;
 
   // Kernel (lower.cpp).
-  std::string unsupported() const;
+  void gate();
   bool wide() const;
   std::vector<std::string> axis_names(TensorId id) const;
   void argument(TensorId id, Memory::Role role);
@@ -31,6 +32,7 @@ class KernelLowering {
   void read_node();
   void block(size_t level);
   void terms();
+  void matrix_scan();
   bool whole(const BlockLoop& loop) const;
   void open_block(const BlockLoop& loop);
   bool shares(DimId point) const;
@@ -54,15 +56,17 @@ class KernelLowering {
   bool in_output() const;
   ExprId read(const State& s);
   Store store(const State& s, ExprId value) const;
-  State new_state(const std::string& name, const std::vector<DimId>& dims);
+  State new_state(const std::string& name, const std::vector<DimId>& dims,
+                  Kind kind = Kind::real);
   void fill(const State& s, ExprId value);
   ExprId from_states(ExprId value);
 
   // Windows (lower_window.cpp).
   void stage(const StagePlan& s);
   std::vector<LeafId> reads_of(TensorId t) const;
+  std::vector<Poly> window_extents(const std::vector<Span>& spans, const StagePlan& s) const;
   void window(TensorId t, const std::vector<Span>& spans, const StagePlan& s);
-  Span range_of(const std::vector<Form>& forms) const;
+  Span range_of(const std::vector<Form>& forms);
   Span span_of(DimId d) const;
   void copy_stage(const StagePlan& s);
   std::vector<ExprId> factors_beside(TensorId t) const;
@@ -80,6 +84,7 @@ class KernelLowering {
   const KernelPlan& whole_;
   const KernelPlan* plan_;  // of the node at hand
   const Machine& machine_;
+  const InPlace in_place_;
   Comprehension node_;
   std::vector<Comprehension> inlined_;  // definitions computed in windows
   KernelBuilder b;
@@ -87,13 +92,14 @@ class KernelLowering {
   std::vector<TensorId> arguments_;
   Folds folds_;
   std::vector<ExprId> values_;  // of the targets, over left leaves
+  std::vector<Guard> gates_;    // where they do not hold, the output stays as it is
   std::vector<State> states_;
   std::optional<Pivot> pivot_;
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
   std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
   ValueId unsafe_ = ValueId::none;  // whether what zeros around a window meet is not finite
   std::vector<Guard> needless_;     // conditions that such a window stands for, if it is
-  int64_t window_bytes_ = 0;
+  double window_bytes_ = 0;
   std::string failure_;
 };
 

@@ -11,7 +11,7 @@ namespace tang::tile {
 
 namespace {
 
-constexpr int64_t most_window_bytes = 1 << 20;  // of a kernel, which lie on its stack
+constexpr double most_window_bytes = 1 << 20;  // of a kernel, which lie on its stack
 
 int64_t rounded_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
@@ -29,28 +29,55 @@ std::vector<LeafId> KernelLowering::reads_of(TensorId t) const {
   return result;
 }
 
-// Memory for the part of a tensor that the spans, one an axis, give.
+// Extents of a window; those that are not known follow from the first limits.
+std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans,
+                                                 const StagePlan& s) const {
+  std::vector<Poly> extents;
+  for (size_t a = 0; a < spans.size(); ++a) {
+    const Form between = spans[a].hi[0] - spans[a].lo[0];
+    Poly extent = between.base;
+    if (spans[a].most) {
+      int64_t n = std::max<int64_t>(*spans[a].most, 1);
+      if (s.panel > 0 && a == s.panel_axis) n = rounded_up(n, s.panel);
+      extent = Poly(n);
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+// Memory for the part of a tensor that the spans, one an axis, give: the kernel's own, or
+// workspace where it is large or its size is not known.
 void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const StagePlan& s) {
   Memory m;
   m.name = g[t].name;
   m.role = Memory::Role::local;
   m.space = Space::packed;
   m.format = kind(g[t].storage()) == Kind::real ? env_.real : g[t].storage();
+  if (info(m.format).bits < 8) m.format = Format::i8;
+  m.extents = window_extents(spans, s);
   Place place;
   std::vector<int64_t> size;
   std::vector<std::string> axes;
+  double all = info(m.format).bits / 8;
+  bool known = true;
   for (size_t a = 0; a < spans.size(); ++a) {
-    if (!spans[a].most) {
-      failure_ = fmt::format("a window of `{}` whose size is not known", g[t].name);
-      return;
-    }
-    int64_t n = std::max<int64_t>(*spans[a].most, 1);
-    if (s.panel > 0 && a == s.panel_axis) n = rounded_up(n, s.panel);
-    size.push_back(n);
-    m.extents.emplace_back(n);
+    size.push_back(m.extents[a].constant().value_or(0));
+    known &= m.extents[a].constant().has_value();
+    all *= static_cast<double>(size.back());
     axes.push_back(fmt::format("w{}", a));
     place.origin.push_back(spans[a].lo[0]);
   }
+  if (!known || window_bytes_ + all > most_window_bytes) {
+    if (s.panel > 0) failure_ = fmt::format("panels of `{}` that do not fit", g[t].name);
+    m.role = Memory::Role::work;
+    m.space = Space::global;
+    place.memory = b.memory(std::move(m), axes);
+    env_.places[t] = std::move(place);
+    arguments_.push_back(TensorId::none);
+    return;
+  }
+  window_bytes_ += all;
   const int64_t bytes = info(m.format).bits / 8;
   std::vector<int64_t> strides(spans.size(), 1);
   int64_t step = bytes;
@@ -72,29 +99,27 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
   }
   std::reverse(m.layout.digits.begin(), m.layout.digits.end());
   m.layout.align = 64;
-  int64_t all = bytes;
-  for (int64_t n : size) all *= n;
-  window_bytes_ += rounded_up(all, 64);
-  if (window_bytes_ > most_window_bytes) failure_ = "windows of more than a mebibyte";
   place.memory = b.memory(std::move(m), axes);
   env_.places[t] = std::move(place);
   strides_[t] = std::move(strides);
 }
 
-// From the least to the greatest value of forms that differ by constants, in the block at hand.
-Span KernelLowering::range_of(const std::vector<Form>& forms) const {
+// From the least to the greatest value of forms that differ by constants, in the block at hand, or
+// somewhat more: then `most` is known and `size` is not.
+Span KernelLowering::range_of(const std::vector<Form>& forms) {
   if (forms.size() == 1)
     if (const auto d = forms[0].as_pick()) return span_of(*d);
   Span result;
   Form lo;
   int64_t extent = 1;
-  bool known = forms[0].is_affine();
+  bool known = forms[0].is_affine(), exact = true;
   for (const Form::Term& t : forms[0].terms) {
     const Span s = span_of(t.dim);
     const auto c = t.coeff.constant();
-    known &= c && s.most && (*c > 0 || s.size);
+    known &= c && s.most;
     if (!known) break;
-    lo = lo + t.coeff * (*c > 0 ? s.lo[0] : s.lo[0] + Form(*s.size - 1));
+    exact &= s.size.has_value();
+    lo = lo + t.coeff * (*c > 0 ? s.lo[0] : s.lo[0] + Form(*s.most - 1));
     extent += std::abs(*c) * (*s.most - 1);
   }
   int64_t least = 0, greatest = 0;
@@ -109,7 +134,9 @@ Span KernelLowering::range_of(const std::vector<Form>& forms) const {
   extent += greatest - least;
   result.lo = {lo};
   result.hi = {lo + Form(extent)};
-  if (known) result.size = result.most = extent;
+  result.most = extent;
+  if (exact) result.size = extent;
+  if (!known) failure_ = "a window whose extent is not known";
   return result;
 }
 
@@ -138,6 +165,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
     std::sort(forms.begin(), forms.end());
     forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
     spans.push_back(range_of(forms));
+    inside &= spans.back().size || forms[0].as_pick();
   }
   Tensor copy = g[s.tensor];
   copy.name = g.fresh_name(copy.name + "_w");
@@ -218,7 +246,11 @@ void KernelLowering::compute_stage(const StagePlan& s) {
     forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
     spans.push_back(range_of(forms));
     const DimId d = g.fresh_dim(n.targets[0].points[a]);
-    env_.spans[d] = spans.back();
+    Span& inside = env_.spans[d] = spans.back();
+    if (!inside.size && !forms[0].as_pick()) {
+      inside.lo.push_back(Form(0));
+      inside.hi.push_back(Form(g[s.tensor].shape[a]));
+    }
     image[n.targets[0].points[a]] = Form::coordinate(d);
     nest.points.push_back(d);
     at.push_back(Form::coordinate(d));

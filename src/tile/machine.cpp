@@ -325,20 +325,27 @@ bool Machine::begin_op(Warp& w, Frame& f, const Op& op) {
   return true;
 }
 
+// Adds the values, of one element each, that forms gather; false if one is not there.
+bool Machine::add_gathered(Warp& w, const std::vector<Form>& forms, std::vector<int64_t>& index) {
+  for (const Form& form : forms)
+    for (const Form::Gather& g : form.gathers) {
+      const Instance t = tile_of(w, static_cast<ValueId>(g.leaf));
+      if (!t.part) return false;
+      index.resize(k_.indices.size() + k_.values.size());
+      index[k_.indices.size() + g.leaf] = static_cast<int64_t>(t.part->elements[0]);
+    }
+  return true;
+}
+
 bool Machine::enter(Warp& w, const Op& op) {
   Frame f;
   f.op = &op;
   f.region = op.body_region;
+  std::vector<int64_t> index = w.index;
+  for (const auto* forms : {&op.holds, &op.range.lo, &op.range.hi})
+    if (!add_gathered(w, *forms, index)) return true;
   if (op.kind == OpKind::branch) {
     const std::vector<Flat> holds = flat(op.holds);
-    std::vector<int64_t> index = w.index;
-    for (const Form& form : op.holds)
-      for (const Form::Gather& g : form.gathers) {  // of one element
-        const Instance t = tile_of(w, static_cast<ValueId>(g.leaf));
-        if (!t.part) return true;
-        index.resize(k_.indices.size() + k_.values.size());
-        index[k_.indices.size() + g.leaf] = static_cast<int64_t>(t.part->elements[0]);
-      }
     const bool all =
         std::all_of(holds.begin(), holds.end(), [&](const Flat& x) { return x.at(index) >= 0; });
     if (!all && op.other_region == RegionId::none) f.trips = 0;
@@ -352,8 +359,8 @@ bool Machine::enter(Warp& w, const Op& op) {
     f.trips = static_cast<int64_t>(f.tiles.size());
   } else {
     int64_t lo = INT64_MIN, hi = INT64_MAX;
-    for (const Flat& x : flat(op.range.lo)) lo = std::max(lo, x.at(w.index));
-    for (const Flat& x : flat(op.range.hi)) hi = std::min(hi, x.at(w.index));
+    for (const Flat& x : flat(op.range.lo)) lo = std::max(lo, x.at(index));
+    for (const Flat& x : flat(op.range.hi)) hi = std::min(hi, x.at(index));
     f.trips = std::max<int64_t>(0, (hi - lo + op.range.step - 1) / op.range.step);
     f.step = op.range.down ? -op.range.step : op.range.step;
     f.first = op.range.down ? lo + (f.trips - 1) * op.range.step : lo;

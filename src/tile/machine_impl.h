@@ -100,6 +100,7 @@ class Machine {
   std::string blocked() const;
 
   // Control.
+  bool add_gathered(Warp& w, const std::vector<Form>& forms, std::vector<int64_t>& index);
   bool enter(Warp& w, const Op& op);
   void leave(Warp& w);
   void forget(Warp& w);

@@ -8,6 +8,8 @@
 
 namespace tang::tile {
 
+using Scalar = tang::Op;
+
 void NestLowering::run(const Nest& nest) {
   nest_ = &nest;
   scopes_ = {{b.region(), {}}};
@@ -38,7 +40,8 @@ void NestLowering::dim(size_t k) {
   if (k == nest_->points.size() + nest_->reduce.size()) return step();
   const DimId d = dim_at(k);
   const size_t enforced = enforced_.size();
-  const Span s = reduces(k) ? limited(d) : span(d);
+  const Span s = reduces(k) && nest_->scan ? span(d)
+                                           : limited(d, reduces(k) ? nest_->guards : nest_->gates);
   if (const TileDim* t = tile_of(d))
     tiled(k, s, *t);
   else
@@ -76,33 +79,6 @@ std::optional<Form> NestLowering::easiest(const Form& rest, bool* exact) const {
     result = result + t.coeff * x;
   }
   return result;
-}
-
-// The span of a summed coordinate within the affine guards (algebra.md 2.3). A guard that involves
-// nothing tiled is implied from here on.
-Span NestLowering::limited(DimId d) {
-  Span s = span(d);
-  for (const Guard& guard : nest_->guards) {
-    if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
-    const auto c = guard.form.coefficient(d).constant();
-    if (c != 1 && c != -1) continue;
-    bool exact = true, all = true;
-    for (const int sign : {1, -1}) {
-      if (sign < 0 && guard.what != Guard::What::zero) break;
-      const Form f = Poly(sign) * guard.form;
-      const int64_t towards = *c * sign;
-      const auto rest = easiest(f - Poly(towards) * Form::coordinate(d), &exact);
-      all &= rest.has_value();
-      if (!rest) continue;
-      if (towards > 0)
-        s.lo.push_back(Poly(-1) * *rest);
-      else
-        s.hi.push_back(*rest + Form(1));
-      s.size.reset();
-    }
-    if (all && exact && !tile_of(d)) enforced_.push_back(guard);
-  }
-  return s;
 }
 
 // Whether a loop over coordinate k stands outermost in a nest that is shared.
@@ -152,7 +128,9 @@ void NestLowering::inside(size_t k, const Form& coordinate) {
 void NestLowering::whole(size_t k, const Span& s) {
   if (s.size == 1) return inside(k, s.lo[0]);
   const DimId index = open_loop(k, s.lo, s.hi, 1);
-  inside(k, Form::coordinate(index));
+  const bool reverse = reduces(k) && nest_->scan && nest_->scan->reverse;
+  inside(k, reverse ? s.lo[0] + s.hi[0] - Form(1) - Form::coordinate(index)
+                    : Form::coordinate(index));
   close_loop(k);
 }
 
@@ -256,25 +234,42 @@ void NestLowering::start() {
   left_ = std::move(states);
 }
 
+// The conditions that the loops around do not imply.
+std::vector<ExprId> NestLowering::conditions(const std::vector<Guard>& guards) {
+  std::vector<ExprId> result;
+  for (const Guard& guard : guards)
+    if (std::find(enforced_.begin(), enforced_.end(), guard) == enforced_.end())
+      result.push_back(condition_of(g, guard));
+  return result;
+}
+
 // All states after a term are computed from those before it.
 void NestLowering::step() {
-  std::vector<ExprId> conditions;
-  for (const Guard& guard : nest_->guards)
-    if (std::find(enforced_.begin(), enforced_.end(), guard) == enforced_.end())
-      conditions.push_back(condition_of(g, guard));
+  const bool scans = nest_->scan != nullptr;
+  if (scans && nest_->scan->exclusive) store_step();
+  const std::vector<ExprId> holds = conditions(nest_->guards);
   scopes_.push_back({b.region(), {}});
   std::vector<ValueId> next;
-  for (uint32_t k = 0; k < nest_->parts.size(); ++k) next.push_back(advance(k, conditions));
-  for (const Store& s : nest_->term_stores) store(s);
+  for (uint32_t k = 0; k < nest_->parts.size(); ++k) next.push_back(advance(k, holds));
+  store_all(nest_->term_stores);
   scopes_.pop_back();
   keep(std::move(next));
+  if (scans && !nest_->scan->exclusive) store_step();
+}
+
+void NestLowering::store_step() {
+  scopes_.push_back({b.region(), {}});
+  store_all(nest_->stores);
+  scopes_.pop_back();
 }
 
 void NestLowering::finish() {
-  scopes_.push_back({b.region(), {}});
-  fold_lanes();
-  for (const Store& s : nest_->stores) store(s);
-  scopes_.pop_back();
+  if (!nest_->scan) {
+    scopes_.push_back({b.region(), {}});
+    fold_lanes();
+    store_all(nest_->stores);
+    scopes_.pop_back();
+  }
   left_.clear();
 }
 
@@ -322,18 +317,27 @@ void NestLowering::fold_lanes() {
   scopes_.back().values.clear();
 }
 
-void NestLowering::store(const Store& s) {
-  Op op;
-  op.kind = OpKind::store;
-  std::vector<DimId> dims;
-  for (const TileDim& t : nest_->tile)
-    if (open_tiles_.contains(t.dim) &&
-        std::any_of(s.at.begin(), s.at.end(), [&](const Form& f) { return f.mentions(t.dim); }))
-      dims.push_back(t.dim);
-  op.args = {expanded(eval(s.value), dims)};
-  op.refs = {reference(s.tensor, s.at)};
-  masked(op.valid, dims);
-  b.add(std::move(op));
+// Every value is computed before any is stored, since an output may lie where an input does.
+void NestLowering::store_all(const std::vector<Store>& stores) {
+  std::vector<Op> ops;
+  for (const Store& s : stores) {
+    Op op;
+    op.kind = OpKind::store;
+    std::vector<DimId> dims;
+    for (const TileDim& t : nest_->tile)
+      if (open_tiles_.contains(t.dim) &&
+          std::any_of(s.at.begin(), s.at.end(), [&](const Form& f) { return f.mentions(t.dim); }))
+        dims.push_back(t.dim);
+    op.args = {expanded(eval(s.value), dims)};
+    op.refs = {reference(s.tensor, s.at)};
+    masked(op.valid, dims);
+    for (ExprId holds : conditions(nest_->gates)) {
+      const ExprId one = g.pool.make(Scalar::select, holds, g.pool.integer(1), g.pool.integer(0));
+      op.valid.push_back(Form::gathered(index_of(eval(one))) - Form(1));
+    }
+    ops.push_back(std::move(op));
+  }
+  for (Op& op : ops) b.add(std::move(op));
 }
 
 }  // namespace tang::tile

@@ -7,6 +7,8 @@
 //         states = step(states, body)      evaluated over the tile
 //       store value(states)
 //
+// A scan stores after, or before, each of its steps instead.
+//
 // Some coordinates have a register tile: `reg` registers of `elem` elements. A body is evaluated
 // once for the whole tile: each part of an expression becomes a tile over just those tiled
 // coordinates that it depends on, in the outermost loop where they are known. So x[m, k] of a
@@ -21,6 +23,7 @@
 #include <set>
 
 #include "ir/graph.h"
+#include "schedule/segment.h"
 #include "schedule/tiling.h"
 #include "tile/builder.h"
 
@@ -70,6 +73,8 @@ struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
   std::vector<Guard> guards;  // of terms
+  std::vector<Guard> gates;   // of points: where they do not hold, nothing is stored
+  const Scan* scan = nullptr;  // `reduce` is the point that it runs along; stores are of each step
   std::vector<Part> parts;
   std::vector<tang::MonoidId> monoids;  // by Part::fold
   std::vector<Store> term_stores;       // at each term, before its guards; no left leaves
@@ -115,7 +120,11 @@ class NestLowering {
   void segment(size_t k, const TileDim& t, const Form& at, const Span* masks);
   void inside(size_t k, const Form& coordinate);
   Span span(DimId d) const;
-  Span limited(DimId d);
+  Span limited(DimId d, const std::vector<Guard>& guards);
+  bool to_segment(const Guard& guard, DimId d, Span& s);
+  Form first_at_least(const Segment& s, DimId d, const Form& wanted);
+  Form quotient(const Form& f, int64_t by);
+  bool is_known(const std::vector<Form::Gather>& gathers) const;
   std::optional<Form> easiest(const Form& rest, bool* exact) const;
   DimId open_loop(size_t k, std::vector<Form> lo, std::vector<Form> hi, int64_t step);
   void close_loop(size_t k);
@@ -130,9 +139,11 @@ class NestLowering {
   std::vector<DimId> state_dims(const Part& p, bool lanes) const;
   void start();
   void step();
+  std::vector<ExprId> conditions(const std::vector<Guard>& guards);
+  void store_step();
   void finish();
   void fold_lanes();
-  void store(const Store& s);
+  void store_all(const std::vector<Store>& stores);
 
   // Expressions (nest_expr.cpp).
   const Depends& depends(ExprId e);

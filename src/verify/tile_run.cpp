@@ -13,7 +13,7 @@ Result<void> run_tile(const Variant& v, size_t k, std::span<void* const> buffers
   const tile::Kernel& kernel = v.lowered.tiles.kernels[tiled.kernel];
   const std::vector<int64_t> params = bound_params(v.graph);
   std::vector<Array> arrays;
-  std::vector<std::pair<bool, void*>> places;  // whether it is an output, and where it lies
+  std::vector<std::pair<bool, void*>> places;  // whether it is written, and where it lies
   for (const tile::Memory& m : kernel.memories) {
     if (m.role == tile::Memory::Role::local) continue;
     std::vector<int64_t> shape;
@@ -21,7 +21,7 @@ Result<void> run_tile(const Variant& v, size_t k, std::span<void* const> buffers
     auto array = make_array(m.format, std::move(shape));
     if (!array) return tl::unexpected(array.error());
     void* const memory = buffers[loop::index(tiled.buffers[arrays.size()])];
-    places.emplace_back(m.role == tile::Memory::Role::output, memory);
+    places.emplace_back(m.role != tile::Memory::Role::input, memory);
     if (array->data.size() > 0) std::memcpy(array->data.data(), memory, array->data.size());
     arrays.push_back(std::move(*array));
   }
