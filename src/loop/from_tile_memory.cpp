@@ -38,9 +38,10 @@ TileLowering::Address TileLowering::buffer_address(const tile::Ref& ref,
   for (const Form::Gather& x : gathers) {
     const Value v = b.mul(b.poly(x.coeff), b.cast(Type::i64, gathered(x.leaf, at, r)));
     if (b.lanes(v) > 1 && b.lanes(a.index) == 1)
-      a.index = b.add(b.spread(a.index, width), l.step_poly.is_zero()
-                                                    ? b.spread(b.integer(0), width)
-                                                    : b.mul(b.ramp(b.integer(0), width), a.stride));
+      a.index =
+          b.add(b.spread(a.index, width),
+                l.step_poly.is_zero() ? b.spread(b.integer(0), width)
+                                      : b.mul(b.ramp(b.integer(0), width), b.poly(l.step_poly)));
     a.index = b.add(a.index, v);
   }
   a.index = b.let("at", a.index);

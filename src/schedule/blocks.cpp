@@ -132,8 +132,7 @@ class Blocks {
     if (shared) k_.blocks.push_back({*shared, block(*shared, few)});
     const size_t points = k_.blocks.size();
     for (DimId d : n_.reduce)
-      k_.blocks.push_back(
-          {d, d == n_.reduce.back() && !plain_ ? block(d, shared ? 128 : 512) : 1});
+      k_.blocks.push_back({d, d == n_.reduce.back() && !plain_ ? block(d, shared ? 128 : 512) : 1});
     for (const InlinePlan& i : k_.inlined) {
       const TensorId t = g[i.node].targets[0].tensor;
       if (!plain_) stage_operand(i.node, points, shared ? 1 : 0);

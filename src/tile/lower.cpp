@@ -55,7 +55,8 @@ Result<LoweredKernel> KernelLowering::run() {
 
 // select(c, new, old[p]) over its own element writes under c only.
 void KernelLowering::gate() {
-  if (in_place_.input == TensorId::none || !node_.folds.empty() || node_.targets.size() != 1) return;
+  if (in_place_.input == TensorId::none || !node_.folds.empty() || node_.targets.size() != 1)
+    return;
   ExprId& value = node_.targets[0].value;
   const ExprNode n = g.pool[value];
   if (n.op != tang::Op::select) return;
@@ -414,7 +415,7 @@ bool KernelLowering::in_output() const {
   const TensorId t = node_.targets[0].tensor;
   if (t == in_place_.output) return false;
   return g[t].storage() == env_.real && node_.targets[0].points == node_.points &&
-         folds_.parts[0].kind == Kind::real;
+         folds_.parts[0].varies == node_.points && folds_.parts[0].kind == Kind::real;
 }
 
 KernelLowering::State KernelLowering::new_state(const std::string& name,

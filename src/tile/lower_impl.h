@@ -56,8 +56,7 @@ class KernelLowering {
   bool in_output() const;
   ExprId read(const State& s);
   Store store(const State& s, ExprId value) const;
-  State new_state(const std::string& name, const std::vector<DimId>& dims,
-                  Kind kind = Kind::real);
+  State new_state(const std::string& name, const std::vector<DimId>& dims, Kind kind = Kind::real);
   void fill(const State& s, ExprId value);
   ExprId from_states(ExprId value);
 

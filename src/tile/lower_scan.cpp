@@ -1,5 +1,5 @@
-// matscan[t; x, y](A, B, H0): H(t)[x] = sum_y A[x, y]·H(t-1)[y] + B[x], step after step, with H(t-1)
-// and H(t) in windows.
+// matscan[t; x, y](A, B, H0): H(t)[x] = sum_y A[x, y]·H(t-1)[y] + B[x], step after step, with
+// H(t-1) and H(t) in windows.
 #include <algorithm>
 
 #include "ir/monoids.h"

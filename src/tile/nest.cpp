@@ -40,8 +40,8 @@ void NestLowering::dim(size_t k) {
   if (k == nest_->points.size() + nest_->reduce.size()) return step();
   const DimId d = dim_at(k);
   const size_t enforced = enforced_.size();
-  const Span s = reduces(k) && nest_->scan ? span(d)
-                                           : limited(d, reduces(k) ? nest_->guards : nest_->gates);
+  const Span s =
+      reduces(k) && nest_->scan ? span(d) : limited(d, reduces(k) ? nest_->guards : nest_->gates);
   if (const TileDim* t = tile_of(d))
     tiled(k, s, *t);
   else
@@ -129,8 +129,8 @@ void NestLowering::whole(size_t k, const Span& s) {
   if (s.size == 1) return inside(k, s.lo[0]);
   const DimId index = open_loop(k, s.lo, s.hi, 1);
   const bool reverse = reduces(k) && nest_->scan && nest_->scan->reverse;
-  inside(k, reverse ? s.lo[0] + s.hi[0] - Form(1) - Form::coordinate(index)
-                    : Form::coordinate(index));
+  inside(k,
+         reverse ? s.lo[0] + s.hi[0] - Form(1) - Form::coordinate(index) : Form::coordinate(index));
   close_loop(k);
 }
 

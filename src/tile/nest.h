@@ -72,8 +72,8 @@ struct Store {
 struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
-  std::vector<Guard> guards;  // of terms
-  std::vector<Guard> gates;   // of points: where they do not hold, nothing is stored
+  std::vector<Guard> guards;   // of terms
+  std::vector<Guard> gates;    // of points: where they do not hold, nothing is stored
   const Scan* scan = nullptr;  // `reduce` is the point that it runs along; stores are of each step
   std::vector<Part> parts;
   std::vector<tang::MonoidId> monoids;  // by Part::fold

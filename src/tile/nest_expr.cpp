@@ -148,28 +148,32 @@ ExprId NestLowering::argument(Op& op, ValueId v, Kind kind) {
   return b.kernel().pool.var(static_cast<uint32_t>(op.leaves.size() - 1), kind);
 }
 
+// The value of a form over indices, axes and values of the kernel.
 ExprId NestLowering::position(Op& op, const Form& f) {
+  ExprPool& pool = b.kernel().pool;
+  if (!f.gathers.empty()) {
+    Form affine = f;
+    affine.gathers.clear();
+    ExprId sum = position(op, affine);
+    for (const Form::Gather& x : f.gathers) {
+      const ExprId v = argument(op, static_cast<ValueId>(x.leaf), Kind::integer);
+      sum = pool.make(Scalar::add, sum, pool.make(Scalar::mul, position(op, Form(x.coeff)), v));
+    }
+    return sum;
+  }
   if (f.is_constant())
-    if (const auto c = f.base.constant()) return b.kernel().pool.integer(*c);
+    if (const auto c = f.base.constant()) return pool.integer(*c);
   Leaf leaf;
   leaf.form = f;
   op.leaves.push_back(leaf);
-  return b.kernel().pool.var(static_cast<uint32_t>(op.leaves.size() - 1), Kind::integer);
+  return pool.var(static_cast<uint32_t>(op.leaves.size() - 1), Kind::integer);
 }
 
 // A variable of a map's body.
 ExprId NestLowering::leaf(Op& op, ExprId e) {
   const tang::Leaf l = g.leaf_of(e);
   if (l.what != tang::Leaf::What::iota) return argument(op, eval(e), g.pool[e].kind);
-  ExprPool& pool = b.kernel().pool;
-  Form affine = l.form();
-  affine.gathers.clear();
-  ExprId sum = position(op, form(affine));
-  for (const Form::Gather& x : l.form().gathers) {
-    const ExprId v = argument(op, eval(g.pool.var(x.leaf, Kind::integer)), Kind::integer);
-    sum = pool.make(Scalar::add, sum, pool.make(Scalar::mul, position(op, Form(x.coeff)), v));
-  }
-  return sum;
+  return position(op, form(l.form()));
 }
 
 // The bounds that keep a read inside its tensor and that nothing proves.

@@ -64,14 +64,7 @@ Form NestLowering::quotient(const Form& f, int64_t by) {
   ExprPool& pool = b.kernel().pool;
   Op op;
   op.kind = OpKind::map;
-  Form affine = f;
-  affine.gathers.clear();
-  ExprId sum = position(op, affine);
-  for (const Form::Gather& x : f.gathers) {
-    const ExprId v = argument(op, static_cast<ValueId>(x.leaf), Kind::integer);
-    sum = pool.make(Scalar::add, sum, pool.make(Scalar::mul, position(op, Form(x.coeff)), v));
-  }
-  op.body = pool.make(Scalar::div, sum, pool.integer(by));
+  op.body = pool.make(Scalar::div, position(op, f), pool.integer(by));
   return Form::gathered(
       index_of(define(std::move(op), "limit", {}, Kind::integer, scopes_.size() - 1)));
 }
@@ -113,7 +106,8 @@ Form NestLowering::first_at_least(const Segment& s, DimId d, const Form& wanted)
   r.indices = {b.index("step", Index::What::loop)};
   r.lo = {Form(0)};
   r.hi = {Form(known ? std::bit_width(static_cast<uint64_t>(*known)) : 63)};
-  const std::vector<ValueId> ends = b.open_loop(std::move(r), {place(Form(0)), place(Form(extent))});
+  const std::vector<ValueId> ends =
+      b.open_loop(std::move(r), {place(Form(0)), place(Form(extent))});
   scopes_.push_back({b.region(), {}});
   const ValueId middle = add_map("middle", ends, [&](Op&, const auto& x) {
     return pool.make(Scalar::div, pool.make(Scalar::add, x[0], x[1]), pool.integer(2));

@@ -88,6 +88,20 @@ TEST(Found, StatesOfRowsWithoutColumnsAreStored) {
       "(m[q], l[q], o[q, c]) = online[b | b <= q](s[q, b], z[b, c])\noutput m, l, o\n");
 }
 
+// A vector of gathered places along which the tensor moves by one element as well.
+TEST(Found, GatheredPlacesAddToAStrideOfOne) {
+  expect_same_everywhere(
+      "dim j = 9, i = 9, c = 9\ninput x[j, i], z[c] : f32, n[c] : i32\n"
+      "y[c] = z[c] + x[n[c], c]\noutput y\n");
+}
+
+// A state that does not vary along the points is no state of the output.
+TEST(Found, AFoldOfOneDefinitionsElementIsTheSameAtAllPoints) {
+  expect_same_everywhere(
+      "dim j = 3, k = 4, p = 6, b = 3\ninput x[b, j] : f32\n"
+      "t[b] = log(sum[j](exp(x[b, j])))\ny[k] = min[p](tanh(t[1]))\noutput y\n");
+}
+
 TEST(Found, ARealToALiteralPowerPrintsAsOne) {
   const auto g = parse("dim i = 2\ninput x[i] : f32\ny[i] = x[i] + tanh(pow(2.0, 2))\noutput y\n");
   ASSERT_TRUE(g);
