@@ -13,6 +13,7 @@
 #include "emit/c_source.h"
 #include "ir/print.h"
 #include "loop/text.h"
+#include "schedule/text.h"
 #include "tile/text.h"
 
 namespace tang::cli {

@@ -18,8 +18,9 @@ constexpr int64_t row_registers = 6;           // by two vectors: 12 accumulator
 
 class Blocks {
  public:
-  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine, bool row)
-      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]), row_(row) {}
+  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine, bool row,
+         std::optional<bool> pivot)
+      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]), row_(row), wanted_(pivot) {}
 
   void run() {
     k_.machine = m_.name;
@@ -29,8 +30,13 @@ class Blocks {
     k_.nest = plan_nest(g, shape, m_);
     if (n_.folds.size() != 1 || n_.scan || n_.reduce.empty()) return;
     const auto pivot = pivot_form(g, n_.folds[0].monoid);
-    if (pivot && fits(*pivot)) return pivot_blocks();
-    if (pivot && narrow()) return narrow_blocks();
+    const bool wide = pivot && fits(*pivot);
+    if (wide && (wanted_ != false || !k_.inlined.empty())) {
+      pivot_blocks();
+      k_.pivot = wanted_ != false;  // windows of what is computed inside are needed anyway
+      return;
+    }
+    if (pivot && wanted_.value_or(narrow())) return narrow_blocks();
     if (!k_.inlined.empty() || row_) return;
     if (!padded_blocks()) product_blocks();
   }
@@ -335,17 +341,18 @@ class Blocks {
   const Machine& m_;
   const Node n_;
   const bool row_;  // the points are given
+  const std::optional<bool> wanted_;
   std::vector<DimId> rows_;
 };
 
 }  // namespace
 
-void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) {
-  Blocks(g, k, machine, false).run();
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {
+  Blocks(g, k, machine, false, pivot).run();
 }
 
-void plan_row(Graph& g, KernelPlan& k, const Machine& machine) {
-  Blocks(g, k, machine, true).run();
+void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {
+  Blocks(g, k, machine, true, pivot).run();
 }
 
 }  // namespace tang
