@@ -26,9 +26,9 @@ class Legality {
       : g(graph), k_(plan), n_(graph[plan.node]), windows_(graph, plan), around_(around) {}
 
   Verdict run() {
-    for (const auto check : {&Legality::orders, &Legality::blocks, &Legality::pivot,
-                             &Legality::tile, &Legality::stages, &Legality::computed,
-                             &Legality::rows, &Legality::memory, &Legality::threads})
+    for (const auto check :
+         {&Legality::orders, &Legality::blocks, &Legality::pivot, &Legality::tile, &Legality::rows,
+          &Legality::stages, &Legality::computed, &Legality::memory, &Legality::threads})
       if (Verdict v = (this->*check)()) return v;
     return std::nullopt;
   }
