@@ -9,6 +9,7 @@
 #include "ir/guards.h"
 #include "ir/monoids.h"
 #include "ir/pivot.h"
+#include "ir/variance.h"
 #include "schedule/threads.h"
 #include "schedule/windows.h"
 
@@ -120,6 +121,8 @@ class Legality {
       if (Verdict v =
               contains(n_.reduce, b.dim) ? term_block(b, value, next) : point_block(b, value))
         return v;
+      if (k > windows_.first_reduce())
+        if (Verdict v = inner_block(b, value)) return v;
     }
     return std::nullopt;
   }
@@ -134,6 +137,19 @@ class Legality {
     if (around_ && contains(n_.points, b.dim))
       return no("blocks", value, "the rows' own points are blocks of the kernel around",
                 "independent_points");
+    return std::nullopt;
+  }
+
+  // Points in blocks inside of blocks of terms: a state would be given the terms again for each.
+  Verdict inner_block(const BlockLoop& b, const std::string& value) const {
+    if (contains(n_.reduce, b.dim) || is_whole(b)) return std::nullopt;
+    for (const Component& c : components(g, n_))
+      if (!contains(c.varies, b.dim))
+        return no("blocks", value,
+                  fmt::format("inside of a block of terms, a state that does not vary along {} "
+                              "would take them more than once",
+                              name(b.dim)),
+                  "fold_split", "put it outside of the blocks of terms");
     return std::nullopt;
   }
 

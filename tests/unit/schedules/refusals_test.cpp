@@ -139,6 +139,9 @@ TEST(RefusedSchedules, Blocks) {
       "(m[i], s[i, e]) = (max[j](x[i, j]), sum[j](x[i, j] * v[j, e]))\noutput m, s\n");
   expect_refused(partial, blocks("m", R"({"dim": "e", "step": 4})"),
                  {"`m` has no e", "independent_points"});
+  const Pinning o(attention);
+  expect_refused(o, blocks("o", R"({"dim": "j", "step": 16}, {"dim": "e", "step": 4})"),
+                 {"`blocks` e 4", "more than once", "fold_split"});
   const Pinning placed(
       "dim i = 40, j = 8\ninput x[i], a[i, j] : f32\n"
       "y[i] = x[i] + sum[j](a[i, j] * x[i])\noutput y into x\n");
@@ -227,9 +230,8 @@ TEST(RefusedSchedules, Windows) {
   const Pinning placed("dim i = 40\ninput x[i], a[i] : f32\ny[i] = x[i] * a[i]\noutput y into x\n");
   expect_refused(placed, stages("y", R"({"tensor": "x", "level": 0})"), {"overwritten"});
   const Pinning fills(
-      "dim i = 40\ninput x[i] : f32\n"
-      "y[i] = select(1 <= i, x[i - 1], 1.0) + select(i < 39, x[i + 1], 2.0)\n"
-      "output y\n");
+      "dim i = 40, j = 3\ninput x[i] : f32\n"
+      "y[i] = max[j](x?[i + j - 1]) + sum[j](x?[i + j - 2])\noutput y\n");
   expect_refused(fills, stages("y", R"({"tensor": "x", "level": 0})"),
                  {"different values outside", "fuse_guarded"});
 }
