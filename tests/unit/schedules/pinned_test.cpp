@@ -230,6 +230,8 @@ class Draw {
                              {"elements", elements ? one(std::vector<int>{2, 4, 8, 16}) : 1}});
       }
     }
+    if (below(6) == 0) k["inlined"] = json::array();
+    if (below(6) == 0) k["threads"] = 1 + 2 * below(2);
     if (below(3) == 0) k["points"] = shuffled(points);
     if (below(3) == 0) k["reduce"] = shuffled(reduce);
     if (below(2) == 0) {
@@ -262,7 +264,7 @@ int count(int usual) {
 void expect_laws(const std::string& text, const std::string& kernel,
                  const std::vector<std::string>& points, const std::vector<std::string>& reduce,
                  const std::vector<std::string>& tensors, int count) {
-  const Pinning p(text);
+  const Pinning p(text, {.threads = 3});
   int taken = 0;
   for (int seed = 0; seed < count; ++seed) {
     Draw draw(static_cast<uint64_t>(seed));
@@ -299,6 +301,35 @@ TEST(RandomSchedules, TermsInOrder) {
 
 TEST(RandomSchedules, SizesThatAreNotKnown) {
   expect_laws(symbolic, "c", {"i", "j"}, {"k"}, {"a", "b"}, count(60));
+}
+
+TEST(RandomSchedules, SeveralFolds) {
+  expect_laws(
+      "dim i = 9, j = 30, e = 7\ninput x[i, j], v[j, e] : f32\n"
+      "(m[i], s[i, e]) = (max[j](x[i, j]), sum[j](x[i, j] * v[j, e]))\noutput m, s\n",
+      "m", {"i", "e"}, {"j"}, {"x", "v"}, count(60));
+}
+
+TEST(RandomSchedules, StridesBackwards) {
+  expect_laws(
+      "dim i = 14, j = 11, u = 4\ninput x[40] : f64, w[u] : f32\n"
+      "y[i, j] = sum[u | i + j <= 20](x[2*i + 3 - u] * w[u])\noutput y\n",
+      "y", {"i", "j"}, {"u"}, {"x", "w"}, count(60));
+}
+
+TEST(RandomSchedules, Equalities) {
+  expect_laws(
+      "dim p = 21, i = 11, u = 3, c = 5\ninput x[i, c], w[u, c] : f32\n"
+      "y[p] = sum[i, u, c | i + u == p](x[i, c] * w[u, c])\noutput y\n",
+      "y", {"p"}, {"i", "u", "c"}, {"x", "w"}, count(60));
+}
+
+TEST(RandomSchedules, DefinitionsInSums) {
+  expect_laws(
+      "dim i = 12, j = 14, d = 3, e = 9\ninput x[i, d], z[j, d], v[j, e] : f32\n"
+      "s[i, j] = sum[d](x[i, d] * z[j, d])\n"
+      "y[i, e] = max[j](abs(s[i, j]) + v[j, e])\noutput y\n",
+      "y", {"i", "e"}, {"j"}, {"x", "z", "v", "s"}, count(60));
 }
 
 }  // namespace
