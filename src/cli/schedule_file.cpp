@@ -71,7 +71,9 @@ Result<std::vector<Split>> read_splits(const json& all, const std::string& path)
         split.strided = given.get<bool>();
       else
         return wrong(fmt::format("`{}` is {}", field,
-                                 given.dump(-1, ' ', false, json::error_handler_t::replace)));
+                                 given.is_structured()
+                                     ? given.type_name()
+                                     : given.dump(-1, ' ', false, json::error_handler_t::replace)));
     }
     splits.push_back(std::move(split));
   }

@@ -17,6 +17,7 @@ namespace tang {
 
 namespace {
 
+constexpr size_t most_blocks = 32;
 constexpr int64_t most_registers = 64, most_elements = 16;  // of a tile; of a vector
 
 using Verdict = std::optional<Refusal>;
@@ -107,6 +108,8 @@ class Legality {
   }
 
   Verdict blocks() {
+    if (k_.blocks.size() > most_blocks)
+      return no("blocks", "", fmt::format("a kernel has {} block loops at most", most_blocks));
     size_t next = 0;  // the summed coordinate whose blocks keep the order of terms
     for (size_t k = 0; k < k_.blocks.size(); ++k) {
       const BlockLoop& b = k_.blocks[k];

@@ -103,7 +103,8 @@ class Reader {
   }
 
   static std::string shown(const json& v) {
-    std::string text = v.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (v.is_structured() && !v.empty()) return v.is_array() ? "[…]" : "{…}";
+    const std::string text = v.dump(-1, ' ', false, json::error_handler_t::replace);
     return text.size() <= 60 ? text : text.substr(0, 57) + "…";
   }
 

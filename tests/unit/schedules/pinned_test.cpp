@@ -239,6 +239,7 @@ class Draw {
       const int64_t levels = k.contains("blocks") ? static_cast<int64_t>(k["blocks"].size()) : 0;
       for (const std::string& t : some(tensors, 3)) {
         json s = {{"tensor", t}, {"level", below(levels + 1)}};
+        if (below(5) == 0) s["padded"] = true;
         if (below(3) == 0) s["panel"] = {{"axis", 0}, {"width", one(std::vector<int>{2, 6, 8})}};
         k["stages"].push_back(s);
       }
@@ -294,6 +295,29 @@ TEST(RandomSchedules, Convolutions) {
 }
 
 TEST(RandomSchedules, Rows) { expect_laws(rows, "y", {"i", "j"}, {}, {"x"}, count(40)); }
+
+TEST(RandomSchedules, InsideOfRows) {
+  const Pinning p(rows);
+  int taken = 0;
+  for (int seed = 0; seed < count(40); ++seed) {
+    Draw draw(static_cast<uint64_t>(seed));
+    json y = draw.kernel({"i", "j"}, {}, {}), row = draw.kernel({"i"}, {"j"}, {});
+    for (const char* field : {"inlined", "stages", "threads", "pivot"}) y.erase(field);
+    for (const char* field : {"inlined", "stages", "threads"}) row.erase(field);
+    y["blocks"] = {{{"dim", "i"}, {"step", 1 + draw.below(3)}}};
+    y["rows"] = {{"y_1", row}};
+    const std::string fields = json{{"y", y}}.dump();
+    const auto v = p.variant(fields);
+    if (!v) {
+      EXPECT_EQ(v.error().id, "E0805") << fields << "\n" << v.error().message;
+      continue;
+    }
+    ++taken;
+    p.expect_right(*v, fields);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(taken, count(40) / 8);
+}
 
 TEST(RandomSchedules, TermsInOrder) {
   expect_laws(affine, "h", {"i"}, {"t", "u"}, {"a", "b"}, count(60));

@@ -65,6 +65,8 @@ TEST(RefusedSchedules, ValuesOfOtherTypes) {
       {R"({"c": 3})", "kernels.c: 3 is not an object"},
       {R"([])", "kernels: [] is not an object"},
       {R"({"c": {"blocks": {}}})", "kernels.c.blocks: {} is not a list"},
+      {R"({"c": {"blocks": [[[1]]]}})", "kernels.c.blocks[0]: […] is not an object"},
+      {R"({"c": {"pivot": {"a": 1}}})", "kernels.c.pivot: {…} is not true or false"},
       {R"({"c": {"blocks": [1]}})", "kernels.c.blocks[0]: 1 is not an object"},
       {R"({"c": {"blocks": [{"dim": 1, "step": 1}]}})", "blocks[0].dim: 1 is not a name"},
       {R"({"c": {"blocks": [{"dim": "i"}]}})", "blocks[0]: there is no `step`"},
@@ -126,6 +128,9 @@ TEST(RefusedSchedules, Blocks) {
   for (const char* step : {"0", "-8"})
     expect_refused(p, blocks("c", fmt::format(R"({{"dim": "i", "step": {}}})", step)),
                    {"`blocks` i", step, "1 or more"});
+  std::string many;
+  for (int k = 0; k < 1000; ++k) many += std::string(k ? "," : "") + R"({"dim": "i", "step": 1})";
+  expect_refused(p, blocks("c", many), {"`blocks`", "32 block loops"});
   expect_refused(p, blocks("c", R"({"dim": "i", "step": 12}, {"dim": "i", "step": 8})"),
                  {"`blocks` i 8", "12", "no multiple"});
   expect_refused(a, blocks("h", R"({"dim": "u", "step": 1})"), {"`blocks` u 1", "fold_perm"});
