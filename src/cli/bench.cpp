@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "cli/timing.h"
+#include "schedule/text.h"
 
 namespace tang::cli {
 

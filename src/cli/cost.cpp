@@ -94,7 +94,7 @@ double kernel_flops(const Variant& v, size_t kernel) {
   if (kernel >= v.schedule.kernels.size()) return 0;
   const KernelPlan& k = v.schedule.kernels[kernel];
   double total = node_flops(v.graph, v.graph[k.node]);
-  for (const InlinePlan& i : k.inlined) total += node_flops(v.graph, v.graph[i.node]);
+  for (NodeId i : k.inlined) total += node_flops(v.graph, v.graph[i]);
   return total;
 }
 

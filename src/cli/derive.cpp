@@ -13,6 +13,7 @@
 #include "emit/c_source.h"
 #include "ir/print.h"
 #include "loop/text.h"
+#include "schedule/text.h"
 #include "tile/text.h"
 
 namespace tang::cli {
@@ -41,8 +42,8 @@ std::string indented(const std::string& text) {
 std::string recomputed_in(const Variant& v, NodeId id) {
   std::string names;
   for (const KernelPlan& k : v.schedule.kernels)
-    for (const InlinePlan& i : k.inlined)
-      if (i.node == id) names += (names.empty() ? "" : ", ") + k.name;
+    for (NodeId i : k.inlined)
+      if (i == id) names += (names.empty() ? "" : ", ") + k.name;
   return names;
 }
 

@@ -83,9 +83,9 @@ std::set<TensorId> Picture::reads(const KernelPlan& k) const {
     for (TensorId t : tensors_read(g_, g_[id])) all.insert(t);
   };
   add(k.node);
-  for (const InlinePlan& i : k.inlined) {
-    add(i.node);
-    for (const Target& t : g_[i.node].targets) own.insert(t.tensor);
+  for (NodeId i : k.inlined) {
+    add(i);
+    for (const Target& t : g_[i].targets) own.insert(t.tensor);
   }
   for (TensorId t : own) all.erase(t);
   return all;
@@ -137,10 +137,10 @@ Box Picture::kernel_box(const KernelPlan& k) const {
   box.lines.push_back({shortened(fold_text(g_, n), most_columns), "note"});
   for (const Target& t : n.targets)
     box.hint += g_[t.tensor].name + "  " + type_text(g_, t.tensor) + "\n";
-  for (const InlinePlan& i : k.inlined) {
-    const std::string name = g_[g_[i.node].targets[0].tensor].name;
+  for (NodeId i : k.inlined) {
+    const std::string name = g_[g_[i].targets[0].tensor].name;
     box.lines.push_back({shortened(name + " recomputed", most_columns), "inlined"});
-    box.hint += print_node(text_, i.node) + "\n";
+    box.hint += print_node(text_, i) + "\n";
   }
   box.hint += print_node(text_, k.node);
   return box;

@@ -10,6 +10,7 @@
 #include "ir/print.h"
 #include "loop/same.h"
 #include "loop/text.h"
+#include "schedule/text.h"
 #include "tile/text.h"
 
 namespace tang::cli {
@@ -21,13 +22,17 @@ using nlohmann::json;
 // What a field of a schedule says, for people.
 std::string meaning(const std::string& field) {
   static const std::map<std::string, std::string> table = {
-      {"mapping", "what the kernel runs on"},
-      {"outer", "looped outside the reduction"},
-      {"inner", "looped inside the reduction, for what does not vary along them"},
-      {"inlined", "recomputed here, never stored"},
-      {"lanes", "partial results, combined at the end (0: just one)"},
+      {"blocks", "loops over blocks, around all else, outermost first"},
       {"contract", "a + b * c is one fused operation"},
-      {"vector", "run in blocks with unit stride"}};
+      {"inlined", "recomputed here, never stored"},
+      {"machine", "whose record it was planned by"},
+      {"pivot", "the fold reduces its pivots first, a block of terms at a time"},
+      {"points", "the innermost loops over points, outermost first"},
+      {"reduce", "the innermost loops over terms, outermost first"},
+      {"rows", "folds computed here, a row at a time"},
+      {"stages", "windows of tensors in memory of its own, by block loop"},
+      {"threads", "share the outermost loop"},
+      {"tile", "registers along dims, and elements of each"}};
   const auto it = table.find(field);
   return it == table.end() ? "" : it->second;
 }
@@ -41,7 +46,7 @@ std::string value_text(const json& value) {
   for (const auto& [key, item] : value.items()) {
     if (value.is_array())
       text += (text.empty() ? "" : ", ") + value_text(item);
-    else if (key == "name" || key == "dim")
+    else if (key == "tensor" || key == "dim" || key == "axis")
       subject = value_text(item);
     else
       text += " · " + key + " " + value_text(item);
@@ -91,7 +96,7 @@ std::string programs(const Variant& v, size_t k, size_t first) {
 // As people read them: before the softmax reading.
 std::string formulas(const Graph& g, const KernelPlan& k) {
   std::string text;
-  for (const InlinePlan& i : k.inlined) text += print_node(g, i.node) + "    # recomputed here\n";
+  for (NodeId i : k.inlined) text += print_node(g, i) + "    # recomputed here\n";
   return highlighted(text + print_node(g, k.node), "#");
 }
 

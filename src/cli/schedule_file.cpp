@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
+#include "schedule/text.h"
 
 namespace tang::cli {
 
@@ -12,62 +13,71 @@ namespace {
 
 using nlohmann::json;
 
-auto refuse(const std::string& path, const std::string& kernel, const std::string& message,
-            std::string hint) {
-  return error("E0805", fmt::format("{}: kernel `{}`: {}", path, kernel, message), std::move(hint));
+constexpr int64_t largest_file = 1 << 24;
+
+constexpr size_t widest = 96;
+
+// What an object is about first, then by name.
+std::vector<std::string> keys_of(const json& v) {
+  std::vector<std::string> first, keys;
+  for (const auto& [key, value] : v.items())
+    (key == "tensor" || key == "dim" || key == "axis" ? first : keys).push_back(key);
+  first.insert(first.end(), keys.begin(), keys.end());
+  return first;
 }
 
-Result<void> pin(const std::string& path, const Graph& g, KernelPlan& plan, const json& fields) {
-  const json planned = to_json(g, plan);
-  for (const auto& [field, value] : fields.items()) {
-    if (planned.contains(field) && planned[field] == value) continue;
-    if (field == "lanes") {
-      if (value != 0 && value != 8 && value != 16 && value != 32)
-        return refuse(path, plan.name, fmt::format("`lanes` is {}", value.dump()),
-                      "lanes are 0, 8, 16 or 32");
-      if (value != 0 && plan.lanes == 0)
-        return refuse(
-            path, plan.name,
-            "lanes need a commutative fold over one innermost loop of its own (law fold_perm)",
-            "leave `lanes` at 0");
-      plan.lanes = value.get<int64_t>();
-    } else if (field == "contract") {
-      if (value != false)
-        return refuse(path, plan.name,
-                      "`contract` rounds once where IEEE rounds twice (law contract_fma)",
-                      "it may be false, or true without --math ieee");
-      plan.contract = false;
-    } else if (field == "threads") {
-      if (value != 1)
-        return refuse(path, plan.name,
-                      fmt::format("`threads` is {}: the kernel is not worth sharing, or --threads "
-                                  "is another number",
-                                  value.dump()),
-                      "it may be 1, or the planned number");
-      plan.threads = 1;
-    } else if (planned.contains(field) || field == "vector") {
-      return refuse(path, plan.name, fmt::format("`{}` cannot be changed yet", field),
-                    "keep the planned value, or leave the field out");
-    } else {
-      return refuse(path, plan.name, fmt::format("there is no field `{}`", field),
-                    "--schedule-out writes the fields there are");
-    }
-  }
-  return {};
+// JSON for people: what fits a line stands on one.
+std::string readable(const json& v, size_t indent, size_t before) {
+  const auto all = [&](const std::string& open, const std::string& between,
+                       const std::string& close, size_t inside) {
+    std::string text;
+    const auto item = [&](const std::string& key, const json& value) {
+      text += (text.empty() ? open : between) + key + readable(value, inside, key.size());
+    };
+    if (v.is_array())
+      for (const json& x : v) item("", x);
+    else
+      for (const std::string& key : keys_of(v)) item(json(key).dump() + ": ", v[key]);
+    return text + close;
+  };
+  if (!v.is_structured() || v.empty()) return v.dump();
+  const std::string open = v.is_array() ? "[" : "{", close = v.is_array() ? "]" : "}";
+  if (indent == std::string::npos) return all(open, ", ", close, indent);
+  const std::string line = all(open, ", ", close, std::string::npos);
+  if (indent + before + line.size() <= widest && indent >= 4) return line;
+  const std::string next = "\n" + std::string(indent + 2, ' ');
+  return all(open + next, "," + next, "\n" + std::string(indent, ' ') + close, indent + 2);
 }
 
-Result<json> read_schedule(const std::string& path) {
-  const auto text = read_file(path, 1 << 24);
-  if (!text) return tl::unexpected(text.error());
-  auto value = parse_json(*text, path, "E0805");
-  if (!value) return tl::unexpected(value.error());
-  if (!value->is_object() || !value->contains("kernels") || !(*value)["kernels"].is_object())
-    return error("E0805", fmt::format("{}: this is no schedule: it has no object `kernels`", path),
-                 "--schedule-out writes one");
-  if (value->contains("splits") && !(*value)["splits"].is_object())
-    return error("E0805", fmt::format("{}: `splits` is no object", path),
+Result<std::vector<Split>> read_splits(const json& all, const std::string& path) {
+  std::vector<Split> splits;
+  if (!all.is_object())
+    return error("E0805", fmt::format("{}: `splits` is not an object", path),
                  "it maps definitions to {\"dim\":…,\"parts\":…}");
-  return std::move(*value);
+  for (const auto& [name, fields] : all.items()) {
+    Split split;
+    split.definition = name;
+    const auto wrong = [&](const std::string& what) {
+      return error("E0805", fmt::format("{}: split of `{}`: {}", path, split.definition, what),
+                   "its fields are `dim` (a name), `parts` (1 or more) and `strided` (a bool)");
+    };
+    if (!fields.is_object()) return wrong("this is not an object");
+    for (const auto& [field, given] : fields.items()) {
+      if (field == "dim" && given.is_string())
+        split.dim = given.get<std::string>();
+      else if (field == "parts" && given.is_number_integer())
+        split.parts = given.get<int64_t>();
+      else if (field == "strided" && given.is_boolean())
+        split.strided = given.get<bool>();
+      else
+        return wrong(fmt::format("`{}` is {}", field,
+                                 given.is_structured()
+                                     ? given.type_name()
+                                     : given.dump(-1, ' ', false, json::error_handler_t::replace)));
+    }
+    splits.push_back(std::move(split));
+  }
+  return splits;
 }
 
 }  // namespace
@@ -79,50 +89,34 @@ std::string schedule_text(const Graph& g, const Schedule& s, const std::vector<S
     divided[x.definition] = {{"dim", x.dim}, {"parts", x.parts}, {"strided", x.strided}};
   json all = {{"schema", 1}, {"kernels", kernels}};
   if (!splits.empty()) all["splits"] = divided;
-  return json_text(all);
+  return readable(all, 0, 0) + "\n";
 }
 
-Result<std::vector<Split>> read_splits(const std::string& path) {
-  const auto value = read_schedule(path);
+Result<ScheduleFile> read_schedule(const std::string& path) {
+  const auto text = read_file(path, largest_file);
+  if (!text) return tl::unexpected(text.error());
+  const auto value = parse_json(*text, path, "E0805");
   if (!value) return tl::unexpected(value.error());
-  std::vector<Split> splits;
-  if (!value->contains("splits")) return splits;
-  for (const auto& [name, fields] : (*value)["splits"].items()) {
-    Split split;
-    split.definition = name;
-    const auto wrong = [&](const std::string& what) {
-      return error("E0805", fmt::format("{}: split of `{}`: {}", path, name, what),
-                   "its fields are `dim` (a name), `parts` (1 or more) and `strided` (a bool)");
-    };
-    if (!fields.is_object()) return wrong("this is no object");
-    for (const auto& [field, given] : fields.items()) {
-      if (field == "dim" && given.is_string())
-        split.dim = given.get<std::string>();
-      else if (field == "parts" && given.is_number_integer())
-        split.parts = given.get<int64_t>();
-      else if (field == "strided" && given.is_boolean())
-        split.strided = given.get<bool>();
-      else
-        return wrong(fmt::format("`{}` is {}", field, given.dump()));
-    }
-    splits.push_back(std::move(split));
+  if (!value->is_object() || !value->contains("kernels"))
+    return error("E0805", fmt::format("{}: this is no schedule: it has no object `kernels`", path),
+                 "--schedule-out writes one");
+  for (const auto& [field, given] : value->items()) {
+    if (field == "kernels" || field == "splits" || (field == "schema" && given == 1)) continue;
+    return error("E0805",
+                 field == "schema"
+                     ? fmt::format("{}: schedules of another schema than 1 are not known", path)
+                     : fmt::format("{}: there is no field `{}`", path, field),
+                 "fields are schema (1), kernels, splits");
   }
-  return splits;
-}
-
-Result<void> pin_schedule(const std::string& path, const Graph& g, Schedule& s) {
-  const auto value = read_schedule(path);
-  if (!value) return tl::unexpected(value.error());
-  for (const auto& [name, fields] : (*value)["kernels"].items()) {
-    KernelPlan* plan = nullptr;
-    for (KernelPlan& k : s.kernels)
-      if (k.name == name) plan = &k;
-    if (!plan || !fields.is_object())
-      return error("E0805", fmt::format("{}: the program has no kernel `{}`", path, name),
-                   "`tang derive` lists the kernels");
-    if (auto pinned = pin(path, g, *plan, fields); !pinned) return pinned;
-  }
-  return {};
+  ScheduleFile file;
+  auto pins = read_pins((*value)["kernels"], path);
+  if (!pins) return tl::unexpected(pins.error());
+  file.pins = std::move(*pins);
+  if (!value->contains("splits")) return file;
+  auto splits = read_splits((*value)["splits"], path);
+  if (!splits) return tl::unexpected(splits.error());
+  file.splits = std::move(*splits);
+  return file;
 }
 
 }  // namespace tang::cli

@@ -6,14 +6,16 @@
 
 namespace tang::cli {
 
-// {"schema":1,"kernels":{"o":{"lanes":16,…}},"splits":{"y":{"dim":"c","parts":8,"strided":false}}}
+// {"schema":1,"kernels":{"o":{"blocks":[…],…}},"splits":{"y":{"dim":"c","parts":8}}}; the fields
+// of a kernel are those of schedule/text.h.
 std::string schedule_text(const Graph& g, const Schedule& s, const std::vector<Split>& splits = {});
 
-// The folds that the file splits. Errors: E0805.
-Result<std::vector<Split>> read_splits(const std::string& path);
+struct ScheduleFile {
+  Pins pins;                  // of kernels
+  std::vector<Split> splits;  // folds that are split before kernels are planned
+};
 
-// Changes the fields the file names; other fields stay as planned. `lanes` may be 0, 8 or 16 and
-// `contract` may be false; any other change is refused. Errors: E0805 with the law that fails.
-Result<void> pin_schedule(const std::string& path, const Graph& g, Schedule& s);
+// Errors: E0805 with the place in the file.
+Result<ScheduleFile> read_schedule(const std::string& path);
 
 }  // namespace tang::cli

@@ -207,9 +207,10 @@ Outcome<Derivation> Session::derive_program() {
     return derive(naive, partial);
   };
   if (!options.schedule_in.empty()) {
-    auto splits = read_splits(options.schedule_in);
-    if (!splits) return fail(splits.error());
-    splits_ = std::move(*splits);
+    auto file = read_schedule(options.schedule_in);
+    if (!file) return fail(file.error());
+    splits_ = std::move(file->splits);
+    pins_ = std::move(file->pins);
   }
   for (const Split& s : splits_)
     if (auto ok = split_fold(d, s); !ok) return fail(ok.error());
@@ -234,12 +235,8 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   o.contract = options.math != MathMode::ieee;
   o.threads = threads();
   if (as_written) o = naive_plan(o);
-  AdjustSchedule adjust;
-  if (!as_written && !options.schedule_in.empty())
-    adjust = [&](const Graph& read, Schedule& s) {
-      return pin_schedule(options.schedule_in, read, s);
-    };
-  auto v = make_variant(g, o, adjust);
+  if (!as_written) o.pins = pins_;
+  auto v = make_variant(g, o);
   if (!v) return fail(v.error());
   if (passed("schedule", [&] { return schedule_of(*v); })) return stop();
   if (passed("tile", [&] { return tile::print(v->lowered.tiles); })) return stop();

@@ -88,6 +88,7 @@ class Session {
   std::vector<std::pair<std::string, double>> times_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   std::vector<Split> splits_;  // that --schedule asks for
+  Pins pins_;                  // of kernels, by --schedule
   CDevice device_;
 };
 

@@ -18,8 +18,9 @@ constexpr int64_t row_registers = 6;           // by two vectors: 12 accumulator
 
 class Blocks {
  public:
-  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine, bool row)
-      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]), row_(row) {}
+  Blocks(Graph& graph, KernelPlan& plan, const Machine& machine, bool row,
+         std::optional<bool> pivot)
+      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]), row_(row), wanted_(pivot) {}
 
   void run() {
     k_.machine = m_.name;
@@ -30,12 +31,12 @@ class Blocks {
     if (n_.scan && n_.scan->matrix) return matrix_blocks();
     const bool one_fold = n_.folds.size() == 1 && !n_.scan && !n_.reduce.empty();
     const auto pivot = one_fold ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
-    if (pivot && fits(*pivot)) {
+    if (pivot && fits(*pivot) && wanted_ != false) {
       k_.pivot = true;
       return term_blocks();
     }
     if (!k_.inlined.empty() && !n_.folds.empty()) return inlined_blocks();
-    if (pivot && narrow()) return narrow_blocks();
+    if (pivot && wanted_.value_or(narrow())) return narrow_blocks();
     if (!one_fold || row_) return;
     if (!padded_blocks()) product_blocks();
   }
@@ -68,10 +69,10 @@ class Blocks {
     if (!wider || row_) return false;
     for (DimId d : n_.points)
       if (!contains(rows_, d) && size(d).value_or(largest_window) > 1024) return false;
-    for (const InlinePlan& i : k_.inlined) {
-      const Node& inner = g[i.node];
+    for (NodeId i : k_.inlined) {
+      const Node& inner = g[i];
       if (inner.scan || inner.folds.size() != 1) return false;
-      for (DimId d : outside_dims(g[i.node].targets[0].tensor))
+      for (DimId d : outside_dims(g[i].targets[0].tensor))
         if (contains(n_.points, d) && !contains(rows_, d)) return false;
     }
     return g[n_.folds[0].monoid].commutative;
@@ -111,8 +112,8 @@ class Blocks {
   void inlined_blocks() {
     rows_.clear();
     for (DimId d : n_.points)
-      for (const InlinePlan& i : k_.inlined)
-        if (!contains(rows_, d) && contains(outside_dims(g[i.node].targets[0].tensor), d))
+      for (NodeId i : k_.inlined)
+        if (!contains(rows_, d) && contains(outside_dims(g[i].targets[0].tensor), d))
           rows_.push_back(d);
     term_blocks();
   }
@@ -133,9 +134,9 @@ class Blocks {
     const size_t points = k_.blocks.size();
     for (DimId d : n_.reduce)
       k_.blocks.push_back({d, d == n_.reduce.back() && !plain_ ? block(d, shared ? 128 : 512) : 1});
-    for (const InlinePlan& i : k_.inlined) {
-      const TensorId t = g[i.node].targets[0].tensor;
-      if (!plain_) stage_operand(i.node, points, shared ? 1 : 0);
+    for (NodeId i : k_.inlined) {
+      const TensorId t = g[i].targets[0].tensor;
+      if (!plain_) stage_operand(i, points, shared ? 1 : 0);
       // Inside of all loops that its coordinates belong to.
       const std::vector<DimId> dims = outside_dims(t);
       size_t level = k_.blocks.size();
@@ -159,7 +160,7 @@ class Blocks {
             stays |= !mentions(l, d);
       };
       look(n_);
-      for (const InlinePlan& i : k_.inlined) look(g[i.node]);
+      for (NodeId i : k_.inlined) look(g[i]);
       if (stays && !plain_) best = d;
     }
     return best;
@@ -238,7 +239,7 @@ class Blocks {
         if (g.leaf(l).what == Leaf::What::read && g.leaf(l).tensor == t) reads.insert(l);
     };
     collect(n_);
-    for (const InlinePlan& i : k_.inlined) collect(g[i.node]);
+    for (NodeId i : k_.inlined) collect(g[i]);
     return reads.size();
   }
 
@@ -380,22 +381,23 @@ class Blocks {
   const Machine& m_;
   const Node n_;
   const bool row_;  // the points are given
+  const std::optional<bool> wanted_;
   bool plain_ = false;
   std::vector<DimId> rows_;
 };
 
 }  // namespace
 
-void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine) {
-  Blocks(g, k, machine, false).run();
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {
+  Blocks(g, k, machine, false, pivot).run();
 }
 
 void plan_plain(Graph& g, KernelPlan& k, const Machine& machine) {
-  Blocks(g, k, machine, false).run_plain();
+  Blocks(g, k, machine, false, std::nullopt).run_plain();
 }
 
-void plan_row(Graph& g, KernelPlan& k, const Machine& machine) {
-  Blocks(g, k, machine, true).run();
+void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {
+  Blocks(g, k, machine, true, pivot).run();
 }
 
 }  // namespace tang

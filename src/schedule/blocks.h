@@ -8,12 +8,13 @@
 namespace tang {
 
 // Sets blocks, stages and the innermost loops of a kernel whose node and inlined definitions are
-// known. Expressions that recognition needs are added to the graph.
-void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine);
+// known. Expressions that recognition needs are added to the graph. `pivot` says whether the fold
+// runs in pivot form; without a value, what is best.
+void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot = {});
 // The same without register tiles and with loops of one step, as the program is written.
 void plan_plain(Graph& g, KernelPlan& k, const Machine& machine);
 // The same for a definition that is computed a row at a time inside another kernel: no loops over
 // its points.
-void plan_row(Graph& g, KernelPlan& k, const Machine& machine);
+void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot = {});
 
 }  // namespace tang

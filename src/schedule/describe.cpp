@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "ir/variance.h"
 #include "schedule/schedule.h"
@@ -11,60 +10,87 @@ namespace tang {
 
 namespace {
 
-std::string names(const Graph& g, const std::vector<DimId>& dims) {
-  std::string text;
-  for (DimId d : dims) text += (text.empty() ? "" : " ") + g[d].name;
-  return text;
-}
+class Line {
+ public:
+  Line(const Graph& graph, const KernelPlan& plan) : g(graph), k_(plan), n_(graph[plan.node]) {}
 
-nlohmann::json name_list(const Graph& g, const std::vector<DimId>& dims) {
-  nlohmann::json list = nlohmann::json::array();
-  for (DimId d : dims) list.push_back(g[d].name);
-  return list;
-}
+  std::string run() {
+    part(n_.points.empty() ? "one point" : "points" + names(n_.points));
+    if (!n_.reduce.empty()) part("reduce" + names(n_.reduce));
+    segments();
+    loops(k_);
+    if (k_.threads > 1) part(fmt::format("{} threads", k_.threads));
+    for (NodeId i : k_.inlined)
+      if (!k_.by_rows(i)) part(name(g[i]) + " recomputed");
+    for (const KernelPlan& row : k_.rows) rows(row);
+    return text_;
+  }
 
-std::string inlined_name(const Graph& g, const InlinePlan& i) {
-  return g[g[i.node].targets[0].tensor].name;
-}
+ private:
+  void part(const std::string& text) { text_ += (text_.empty() ? "" : " · ") + text; }
+
+  const std::string& name(const Node& n) const { return g[n.targets[0].tensor].name; }
+  std::string names(const std::vector<DimId>& dims) const {
+    std::string text;
+    for (DimId d : dims) text += " " + g[d].name;
+    return text;
+  }
+
+  void segments() {
+    for (DimId d : n_.reduce)
+      if (std::any_of(n_.guards.begin(), n_.guards.end(),
+                      [&](const Guard& guard) { return segment_of(g, guard, d).has_value(); }))
+        part(g[d].name + " in its segment");
+  }
+
+  // Blocks of one are named alone.
+  void loops(const KernelPlan& k) {
+    if (g[k.node].scan) return;
+    std::string text;
+    for (const BlockLoop& b : k.blocks)
+      text += " " + g[b.dim].name + (b.step == 1 ? "" : fmt::format(" {}", b.step));
+    if (!text.empty()) part("blocks" + text);
+    text.clear();
+    if (!k.pivot)
+      for (const TileDim& t : k.nest.tile)
+        if (t.size() > 1) text += fmt::format(" {} {}", g[t.dim].name, t.size());
+    if (!text.empty()) part("tile" + text);
+    windows(k);
+    if (k.pivot) part("pivot");
+  }
+
+  // Copies alone: what is computed in a window is named for itself.
+  void windows(const KernelPlan& k) {
+    std::string text;
+    for (const StagePlan& s : k.stages) {
+      const NodeId made = g[s.tensor].node;
+      const bool inside = std::any_of(k.inlined.begin(), k.inlined.end(),
+                                      [&](NodeId i) { return i == made; });
+      if (inside) continue;
+      text += (text.empty() ? "windows " : ", ") + g[s.tensor].name;
+      if (s.panel > 0) text += fmt::format(" in panels of {}", s.panel);
+      if (s.padded) text += " with zeros around";
+    }
+    if (!text.empty()) part(text);
+  }
+
+  void rows(const KernelPlan& row) {
+    const std::string before = std::move(text_);
+    text_.clear();
+    loops(row);
+    const std::string inside = text_.empty() ? "" : fmt::format(" ({})", text_);
+    text_ = before;
+    part(fmt::format("{} by rows{}", row.name, inside));
+  }
+
+  const Graph& g;
+  const KernelPlan& k_;
+  const Node& n_;
+  std::string text_;
+};
 
 }  // namespace
 
-nlohmann::json to_json(const Graph& g, const KernelPlan& plan) {
-  nlohmann::json inlined = nlohmann::json::array();
-  for (const InlinePlan& i : plan.inlined)
-    inlined.push_back({{"name", inlined_name(g, i)}, {"lanes", i.lanes}});
-  nlohmann::json j = {{"mapping", "loops"},
-                      {"outer", name_list(g, plan.outer)},
-                      {"inner", name_list(g, plan.inner)},
-                      {"inlined", inlined},
-                      {"lanes", plan.lanes},
-                      {"contract", plan.contract},
-                      {"threads", plan.threads}};
-  if (plan.vector) j["vector"] = {{"dim", g[*plan.vector].name}, {"block", plan.block}};
-  return j;
-}
-
-std::string describe(const Graph& g, const KernelPlan& plan) {
-  const Node& n = g[plan.node];
-  std::string text = fmt::format("points {}", names(g, n.points));
-  if (n.points.empty()) text = "one point";
-  if (!n.reduce.empty()) text += fmt::format(" · reduce {}", names(g, n.reduce));
-  for (DimId d : n.reduce)
-    if (std::any_of(n.guards.begin(), n.guards.end(),
-                    [&](const Guard& guard) { return segment_of(g, guard, d).has_value(); }))
-      text += fmt::format(" · {} in its segment", g[d].name);
-  if (!plan.inner.empty()) text += fmt::format(" · inside {}", names(g, plan.inner));
-  if (plan.vector) {
-    text += fmt::format(" · vector {} {}", g[*plan.vector].name, plan.block);
-    if (std::any_of(n.guards.begin(), n.guards.end(),
-                    [&](const Guard& guard) { return contains(dims_of(g, guard), *plan.vector); }))
-      text += " within its masks";
-  }
-  if (plan.lanes > 0) text += fmt::format(" · {} lanes", plan.lanes);
-  if (plan.threads > 1) text += fmt::format(" · {} threads", plan.threads);
-  for (const InlinePlan& i : plan.inlined)
-    text += fmt::format(" · {} recomputed", inlined_name(g, i));
-  return text;
-}
+std::string describe(const Graph& g, const KernelPlan& plan) { return Line(g, plan).run(); }
 
 }  // namespace tang

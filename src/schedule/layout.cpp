@@ -15,15 +15,15 @@ std::set<TensorId> reads_of(const Graph& g, const KernelPlan& k) {
     for (TensorId t : tensors_read(g, g[id])) result.insert(t);
   };
   add(k.node);
-  for (const InlinePlan& i : k.inlined) add(i.node);
+  for (NodeId i : k.inlined) add(i);
   return result;
 }
 
 // True if every read of `old` in the kernel is the element that it overwrites.
 bool reads_own_element(const Graph& g, const KernelPlan& k, TensorId y, TensorId old) {
   const Node& n = g[k.node];
-  for (const InlinePlan& i : k.inlined)
-    for (TensorId t : tensors_read(g, g[i.node]))
+  for (NodeId i : k.inlined)
+    for (TensorId t : tensors_read(g, g[i]))
       if (t == old) return false;
   const auto target = std::find_if(n.targets.begin(), n.targets.end(),
                                    [y](const Target& t) { return t.tensor == y; });

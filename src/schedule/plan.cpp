@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "ir/bind.h"
 #include "ir/guards.h"
 #include "ir/variance.h"
 #include "schedule/blocks.h"
+#include "schedule/inlining.h"
 #include "schedule/layout.h"
+#include "schedule/pinned.h"
 #include "schedule/schedule.h"
 #include "schedule/segment.h"
 #include "schedule/threads.h"
@@ -14,43 +17,6 @@
 namespace tang {
 
 namespace {
-
-constexpr size_t most_lane_states = 8;  // components of folds that are kept lane by lane
-
-double size_of(const Graph& g, const Poly& p, const PlanOptions& options) {
-  double total = 0;
-  for (const Poly::Term& t : p.terms()) {
-    auto product = static_cast<double>(t.coeff);
-    for (ParamId id : t.params)
-      product *= static_cast<double>(g[id].bound.value_or(options.unknown_extent));
-    total += product;
-  }
-  return total;
-}
-
-// True if no unbound parameter occurs.
-bool is_known(const Graph& g, const Poly& p) {
-  for (const Poly::Term& t : p.terms())
-    for (ParamId id : t.params)
-      if (!g[id].bound) return false;
-  return true;
-}
-
-double volume_of(const Graph& g, const std::vector<DimId>& dims, const PlanOptions& options) {
-  double v = 1;
-  for (DimId d : dims) v *= size_of(g, g.extent(d), options);
-  return v;
-}
-
-double bytes_of(const Graph& g, TensorId t, const PlanOptions& options) {
-  const FormatInfo& f = info(g[t].storage());
-  const double bytes = f.bits > 0 ? f.bits / 8.0 : static_cast<double>(f.block_bytes) / f.block;
-  return size_of(g, volume(g[t].shape), options) * bytes;
-}
-
-std::string name_of(const Graph& g, const Node& n) {
-  return n.targets.empty() ? std::string("kernel") : g[n.targets[0].tensor].name;
-}
 
 class Planner {
  public:
@@ -64,11 +30,21 @@ class Planner {
     find_needed();
     for (NodeId id : order_)
       if (g[id].gradient)
-        return error("E0690", fmt::format("`{}`: gradients are not built yet", name_of(g, g[id])));
-    if (options.inline_contractions) choose_inlined();
+        return error("E0690",
+                     fmt::format("`{}`: gradients are not built yet", definition_name(g, id)));
+    if (options.inline_contractions) {
+      auto chosen = choose_inlined(g, order_, options, *machine_);
+      if (!chosen) return tl::unexpected(chosen.error());
+      inlined_ = std::move(*chosen);
+    }
     Schedule s;
-    for (NodeId id : order_)
-      if (!inlined_.contains(id)) s.kernels.push_back(kernel(id));
+    for (NodeId id : order_) {
+      if (inlined_.nodes.contains(id)) continue;
+      auto k = kernel(id);
+      if (!k) return tl::unexpected(k.error());
+      s.kernels.push_back(std::move(*k));
+    }
+    if (auto known = kernels_exist(s); !known) return tl::unexpected(known.error());
     place_outputs(g, s);
     return s;
   }
@@ -89,387 +65,170 @@ class Planner {
       if (needed.contains(id)) order_.push_back(id);
   }
 
-  // Reads of `t` in the fold arguments of `n`; nullopt if it is read anywhere else.
-  std::optional<std::vector<LeafId>> argument_reads(const Node& n, TensorId t) const {
-    std::set<LeafId> in_args, elsewhere;
-    const auto collect = [&](ExprId e, std::set<LeafId>& into) {
-      const std::vector<uint32_t> direct = g.pool.variables(e);
-      for (LeafId l : leaves_of(g, e)) {
-        if (g.leaf(l).what != Leaf::What::read || g.leaf(l).tensor != t) continue;
-        const bool gathered = std::find(direct.begin(), direct.end(), l) == direct.end();
-        (gathered ? elsewhere : into).insert(l);
-      }
-    };
-    for (const Fold& f : n.folds)
-      for (ExprId e : f.args) collect(e, in_args);
-    for (const Target& target : n.targets) collect(target.value, elsewhere);
-    for (const Guard& guard : n.guards) {
-      if (guard.what == Guard::What::data) collect(guard.condition, elsewhere);
-      for (const Form::Gather& x : guard.form.gathers)
-        if (g.leaf(x.leaf).tensor == t) elsewhere.insert(x.leaf);
-    }
-    if (!elsewhere.empty()) return std::nullopt;
-    return std::vector<LeafId>(in_args.begin(), in_args.end());
-  }
-
-  // Evaluations of a read: the loops open where its coordinates are all known.
-  double evaluations(const Node& reader, LeafId leaf) const {
-    std::set<DimId> mentioned;
-    for (const Form& f : g.leaf(leaf).forms)
-      for (DimId d : dims_of(g, f)) mentioned.insert(d);
-    const std::vector<DimId> inner = invariant_points(reader, components(g, reader));
-    std::vector<DimId> open;
-    for (DimId p : reader.points)
-      if (!contains(inner, p) || mentioned.contains(p)) open.push_back(p);
-    size_t last = 0;
-    for (size_t k = 0; k < reader.reduce.size(); ++k)
-      if (mentioned.contains(reader.reduce[k])) last = k + 1;
-    open.insert(open.end(), reader.reduce.begin(), reader.reduce.begin() + static_cast<long>(last));
-    return volume_of(g, open, options);
-  }
-
-  // Whether reads lie in one range along each axis, of a size that follows from that of a block.
-  bool one_window(const std::vector<LeafId>& reads) const {
-    const std::vector<Form>& first = g.leaf(reads[0]).forms;
-    for (const Form& f : first) {
-      if (!f.is_affine()) return false;
-      for (const Form::Term& t : f.terms)
-        if (!t.coeff.constant()) return false;
-    }
-    return std::all_of(reads.begin(), reads.end(), [&](LeafId l) {
-      const std::vector<Form>& forms = g.leaf(l).forms;
-      for (size_t a = 0; a < forms.size(); ++a) {
-        const Form between = forms[a] - first[a];
-        if (!between.is_constant() || !between.base.constant()) return false;
-      }
-      return true;
-    });
-  }
-
-  bool inlinable(NodeId id, const std::vector<NodeId>& readers) const {
-    const Node& n = g[id];
-    if (n.folds.size() != 1 || n.targets.size() != 1 || n.scan || readers.empty()) return false;
-    const TensorId t = n.targets[0].tensor;
-    if (g.is_output(t) || n.targets[0].points != n.points) return false;
-    for (TensorId read : tensors_read(g, n))
-      if (g[read].node != NodeId::none && inlined_.contains(g[read].node)) return false;
-    double ratio = 0;
-    for (NodeId r : readers) {
-      if (g[r].scan) return false;
-      const auto reads = argument_reads(g[r], t);
-      if (!reads || reads->empty() || !one_window(*reads)) return false;
-      for (LeafId l : *reads) ratio += evaluations(g[r], l);
-    }
-    double largest = 0;
-    for (size_t k = 0; k < g.tensors.size(); ++k) {
-      const auto other = static_cast<TensorId>(k);
-      if (g[other].role == Role::input || g.is_output(other))
-        largest = std::max(largest, bytes_of(g, other, options));
-    }
-    const bool required = bytes_of(g, t, options) > largest;
-    bool known = true;
-    for (DimId d : n.reduce) known &= is_known(g, g.extent(d));
-    const double terms = volume_of(g, n.reduce, options);
-    if (known ? terms > static_cast<double>(options.longest_inline) : !required) return false;
-    ratio /= std::max(1.0, volume_of(g, n.points, options));
-    return required || ratio <= static_cast<double>(options.largest_ratio);
-  }
-
-  // ---- rows: definitions computed for a row of the kernel that reads them, in that kernel
-  // --------
-
-  static bool plain(const Graph& g, const Node& n) {
-    if (n.scan || n.gradient) return false;
-    for (const Fold& f : n.folds)
-      for (Kind k : g[f.monoid].kinds)
-        if (k != g[f.monoid].kinds[0]) return false;
-    for (const Guard& guard : n.guards)
-      for (DimId d : n.reduce)
-        if (segment_of(g, guard, d)) return false;
-    return true;
-  }
-
-  // The reader's points that a definition's points become, in all its reads alike.
-  std::optional<std::vector<DimId>> row_points(const Node& n, const Node& reader) const {
-    std::optional<std::vector<DimId>> result;
-    for (LeafId l : leaves_of(g, reader)) {
-      const Leaf& leaf = g.leaf(l);
-      if (leaf.what != Leaf::What::read || !is_target(n, leaf.tensor)) continue;
-      std::vector<DimId> at;
-      for (const Form& f : leaf.forms) {
-        const auto d = f.as_pick();
-        if (!d || !contains(reader.points, *d) || contains(at, *d)) return std::nullopt;
-        at.push_back(*d);
-      }
-      if (leaf.guarded || at.size() != n.points.size() || (result && *result != at))
-        return std::nullopt;
-      for (size_t a = 0; a < at.size(); ++a)
-        if (!(g.extent(at[a]) == g.extent(n.points[a]))) return std::nullopt;
-      result = at;
-    }
-    return result;
-  }
-
-  static bool is_target(const Node& n, TensorId t) {
-    return std::any_of(n.targets.begin(), n.targets.end(),
-                       [t](const Target& x) { return x.tensor == t; });
-  }
-
-  bool untiled(const Node& n, const std::vector<DimId>& rows) const {
-    const NestPlan p = plan_nest(g, shape_of(g, n), *machine_);
-    return std::none_of(p.tile.begin(), p.tile.end(),
-                        [&](const TileDim& t) { return contains(rows, t.dim); });
-  }
-
-  bool row_inlinable(NodeId id, const std::vector<NodeId>& readers) const {
-    const Node& n = g[id];
-    if (!options.vectorise || readers.size() != 1 || n.folds.empty() || n.points.empty())
-      return false;
-    const Node& reader = g[readers[0]];
-    if (!plain(g, n) || !plain(g, reader) || !reader.folds.empty()) return false;
-    for (const Target& t : n.targets)
-      if (g.is_output(t.tensor) || t.points != n.points) return false;
-    for (const Target& t : reader.targets)
-      for (const Output& o : g.outputs)
-        if (o.tensor == t.tensor && o.into != TensorId::none) return false;
-    for (TensorId read : tensors_read(g, n))
-      if (g[read].node != NodeId::none && inlined_.contains(g[read].node)) return false;
-    const auto at = row_points(n, reader);
-    return at && at->size() < reader.points.size() && untiled(reader, *at) && untiled(n, n.points);
-  }
-
   // The kernel's outermost loops run along the rows; its plan has no other blocks.
-  void add_rows(NodeId row, KernelPlan& k) const {
-    const std::vector<DimId> at = *row_points(g[row], g[k.node]);
+  Result<void> add_rows(const Rows& of, KernelPlan& k, const Machine& machine) const {
     if (k.blocks.empty())
-      for (DimId d : at) k.blocks.push_back({d, 1});
+      for (DimId d : of.at) k.blocks.push_back({d, 1});
     KernelPlan rows;
-    rows.node = row;
-    rows.name = name_of(g, g[row]);
+    rows.node = of.node;
+    rows.name = definition_name(g, of.node);
     rows.contract = options.contract;
-    plan_row(scratch_, rows, *machine_);
+    const KernelPins* kernel = options.pins.find(k.name);
+    const KernelPins* pins = kernel ? kernel->row(rows.name) : nullptr;
+    plan_row(scratch_, rows, machine, pins ? pins->pivot : std::nullopt);
+    if (pins) {
+      const Pinned pinned(scratch_, options.pins.source, k.name + ".rows." + rows.name, *pins);
+      if (auto ok = pin_loops(pinned, *pins, rows); !ok) return ok;
+    }
     k.rows.push_back(std::move(rows));
     StagePlan stage;
-    stage.tensor = g[row].targets[0].tensor;
+    stage.tensor = g[of.node].targets[0].tensor;
     stage.level = k.blocks.size();
     k.stages.push_back(std::move(stage));
+    return {};
   }
 
-  void choose_inlined() {
-    const auto readers = g.readers();
-    const std::set<NodeId> needed(order_.begin(), order_.end());
-    for (NodeId id : order_) {
-      std::vector<NodeId> users;
-      for (const Target& t : g[id].targets)
-        for (NodeId r : readers[index(t.tensor)])
-          if (needed.contains(r)) users.push_back(r);
-      if (inlinable(id, users)) {
-        inlined_.insert(id);
-        continue;
+  // ---- pins ------------------------------------------------------------------------------------
+
+  Result<void> refuse(NodeId kernel, Refusal r) const {
+    return tl::unexpected(refused(options.pins.source, definition_name(g, kernel), r));
+  }
+
+  Result<void> pin_loops(const Pinned& pinned, const KernelPins& pins, KernelPlan& k) const {
+    if (auto ok = pinned.belongs(k); !ok) return ok;
+    if (pins.contract == true && !options.contract)
+      return tl::unexpected(
+          refused(options.pins.source, pins.kernel,
+                  {"contract", "true", "it rounds once where IEEE rounds twice", "contract_fma",
+                   "it may be false, or true without --math ieee"}));
+    k.contract = pins.contract.value_or(k.contract);
+    k.pivot = pins.pivot.value_or(k.pivot);
+    if (auto ok = pinned.nest(k); !ok) return ok;
+    return pinned.blocks(k);
+  }
+
+  // Names in pins that nothing has.
+  Result<void> kernels_exist(const Schedule& s) const {
+    std::vector<std::string> names;
+    for (const KernelPlan& k : s.kernels) names.push_back(k.name);
+    for (const KernelPins& pins : options.pins.kernels) {
+      if (std::find(names.begin(), names.end(), pins.kernel) != names.end()) continue;
+      std::string hint = suggestion(pins.kernel, names);
+      for (const KernelPlan& k : s.kernels) {
+        for (NodeId i : k.inlined)
+          if (definition_name(g, i) == pins.kernel)
+            hint = fmt::format("`{}` recomputes it", k.name);
+        for (const KernelPlan& r : k.rows)
+          if (r.name == pins.kernel) hint = fmt::format("`{}` computes it by rows", k.name);
       }
-      std::sort(users.begin(), users.end());
-      users.erase(std::unique(users.begin(), users.end()), users.end());
-      if (!row_inlinable(id, users)) continue;
-      // Rows of one reader run along the same points.
-      const auto at = row_points(g[id], g[users[0]]);
-      const bool fits = std::all_of(rows_of_.begin(), rows_of_.end(), [&](const auto& other) {
-        return other.second != users[0] || row_points(g[other.first], g[users[0]]) == at;
-      });
-      if (!fits) continue;
-      inlined_.insert(id);
-      rows_of_.emplace_back(id, users[0]);
+      return error(
+          "E0805",
+          fmt::format("{}: the program has no kernel `{}`", options.pins.source, pins.kernel),
+          hint.empty() ? "`tang derive` lists the kernels" : hint);
     }
+    return {};
   }
 
-  // A point that some target lacks is looped inside, so that this target is stored outside of it.
-  static bool in_all_targets(const Node& n, DimId p) {
-    return std::all_of(n.targets.begin(), n.targets.end(),
-                       [p](const Target& t) { return contains(t.points, p); });
+  // The definitions that pins name are there to be computed in the kernel.
+  Result<void> definitions_exist(const KernelPlan& k, const KernelPins& pins) const {
+    std::vector<std::string> inlined, rows;
+    for (NodeId i : k.inlined)
+      if (!k.by_rows(i)) inlined.push_back(definition_name(g, i));
+    for (const KernelPlan& r : k.rows) rows.push_back(r.name);
+    const auto look = [&](const char* field, const std::string& name,
+                          const std::vector<std::string>& names) -> Result<void> {
+      if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+      std::vector<std::string> read;
+      for (TensorId t : tensors_read(g, g[k.node]))
+        if (g[t].node != NodeId::none) read.push_back(definition_name(g, g[t].node));
+      std::string hint = suggestion(name, read);
+      if (hint.empty())
+        hint = read.empty() ? "it reads inputs alone"
+                            : fmt::format("it reads {}", fmt::join(read, ", "));
+      return refuse(k.node,
+                    {field, "`" + name + "`", "the kernel reads no such definition", "", hint});
+    };
+    if (pins.inlined)
+      for (const std::string& name : *pins.inlined)
+        if (auto ok = look("inlined", name, inlined); !ok) return ok;
+    if (pins.rows)
+      for (const KernelPins& r : *pins.rows)
+        if (auto ok = look("rows", r.kernel, rows); !ok) return ok;
+    return {};
   }
 
-  KernelPlan kernel(NodeId id) const {
-    const Node& n = g[id];
-    KernelPlan k;
-    k.node = id;
-    k.name = name_of(g, n);
-    k.contract = options.contract;
-    for (TensorId t : tensors_read(g, n)) {
-      const NodeId operand = g[t].node;
-      const bool seen = std::any_of(k.inlined.begin(), k.inlined.end(),
-                                    [&](const InlinePlan& i) { return i.node == operand; });
-      if (operand != NodeId::none && inlined_.contains(operand) && !seen)
-        k.inlined.push_back({operand, options.vectorise ? nested_lanes(g[operand]) : 0});
-    }
-    const std::vector<Component> all = components(g, n);
-    const std::vector<DimId> invariant =
-        n.folds.empty() ? std::vector<DimId>{} : invariant_points(n, all);
-    for (DimId p : n.points)
-      if (contains(invariant, p) || !in_all_targets(n, p)) k.inner.push_back(p);
-    if (n.scan && n.scan->matrix) k.inner = {n.scan->matrix->first};
-    for (DimId p : n.points)
-      if (!contains(k.inner, p) && !(n.scan && n.scan->along == p)) k.outer.push_back(p);
-    const bool scalar_body = std::all_of(all.begin(), all.end(), [&](const Component& c) {
-      return std::none_of(k.inner.begin(), k.inner.end(),
-                          [&](DimId d) { return contains(c.varies, d); });
-    });
-    const bool loops = !n.reduce.empty() || n.scan;
-    if (options.vectorise && !n.folds.empty() && loops && (scalar_body || n.scan)) shape_loop(n, k);
-    const NestShape shape = shape_of(g, n);
-    k.nest = {shape.points, shape.reduce, {}};
-    k.machine = machine_->name;
+  Result<const Machine*> machine_of(NodeId kernel, const KernelPins* pins) const {
+    if (!pins || !pins->machine) return machine_;
+    const auto machine = find_machine(*pins->machine);
+    const auto no = [&](const std::string& rule, const std::string& hint) {
+      return tl::unexpected(refused(options.pins.source, definition_name(g, kernel),
+                                    {"machine", "`" + *pins->machine + "`", rule, "", hint}));
+    };
+    if (!machine) return no("there is none of this name", machine.error().hint);
+    if ((*machine)->kind != machine_->kind)
+      return no("it is another kind of machine than the device's", "cpu.avx2 is one");
+    return *machine;
+  }
+
+  Result<void> check_threads(NodeId kernel, const KernelPins& pins) const {
+    if (!pins.threads || *pins.threads == 1 || *pins.threads == options.threads) return {};
+    return refuse(kernel,
+                  {"threads", fmt::format("{}", *pins.threads),
+                   fmt::format("kernels are run by 1 or by all of --threads, {}", options.threads),
+                   "", "give the number with --threads too"});
+  }
+
+  Result<KernelPlan> kernel(NodeId id) const {
+    const KernelPins* pins = options.pins.find(definition_name(g, id));
+    const auto machine = machine_of(id, pins);
+    if (!machine) return tl::unexpected(machine.error());
+    KernelPlan k = first_plan(id);
+    k.machine = (*machine)->name;
     if (options.vectorise)
-      plan_blocks(scratch_, k, *machine_);
+      plan_blocks(scratch_, k, **machine, pins ? pins->pivot : std::nullopt);
     else
-      plan_plain(scratch_, k, *machine_);
-    for (const auto& [row, reader] : rows_of_)
-      if (reader == id) add_rows(row, k);
-    plan_threads(g, k, options);
+      plan_plain(scratch_, k, **machine);
+    for (const Rows& rows : inlined_.rows)
+      if (rows.reader == id)
+        if (auto ok = add_rows(rows, k, **machine); !ok) return tl::unexpected(ok.error());
+    if (!pins) {
+      plan_threads(g, k, options);
+      return k;
+    }
+    const Pinned pinned(scratch_, options.pins.source, k.name, *pins);
+    if (auto ok = definitions_exist(k, *pins); !ok) return tl::unexpected(ok.error());
+    if (auto ok = pin_loops(pinned, *pins, k); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_threads(id, *pins); !ok) return tl::unexpected(ok.error());
+    plan_threads(g, k, options, pins);
+    if (auto ok = pinned.stages(k); !ok) return tl::unexpected(ok.error());
+    if (auto ok = pinned.legal(k); !ok) return tl::unexpected(ok.error());
     return k;
   }
 
-  std::vector<LeafId> plain_reads(const Node& n, bool inlined) const {
-    std::set<LeafId> result;
-    for (const Fold& f : n.folds)
-      for (ExprId e : f.args)
-        for (LeafId l : leaves_of(g, e)) {
-          if (g.leaf(l).what != Leaf::What::read) continue;
-          const NodeId operand = g[g.leaf(l).tensor].node;
-          const bool is_inlined = operand != NodeId::none && inlined_.contains(operand);
-          if (is_inlined == inlined) result.insert(l);
-        }
-    return {result.begin(), result.end()};
-  }
-
-  // How a read moves along d: 0 not at all, 1 by one element, 2 otherwise.
-  int motion(LeafId leaf, DimId d) const {
-    const Leaf& l = g.leaf(leaf);
-    const Form a = address(g[l.tensor].shape, l.forms);
-    for (const Form::Gather& x : a.gathers)
-      for (const Form& f : g.leaf(x.leaf).forms)
-        if (contains(dims_of(g, f), d)) return 2;
-    const Poly c = a.coefficient(d);
-    return c.is_zero() ? 0 : c == Poly(1) ? 1 : 2;
-  }
-
-  bool commutes(const Node& n) const {
-    return std::all_of(n.folds.begin(), n.folds.end(),
-                       [&](const Fold& f) { return g[f.monoid].commutative; });
-  }
-
-  // As many lanes as leave each at least four terms, halved down to 8, which take two; none for
-  // very short loops.
-  int64_t lanes_for(DimId d) const {
-    const auto extent = g.extent(d).constant();
-    int64_t lanes = options.lanes;
-    while (extent && lanes > 8 && *extent < 4 * lanes) lanes /= 2;
-    return lanes >= 8 && (!extent || *extent >= 2 * lanes) ? lanes : 0;
-  }
-
-  bool data_guarded(const Node& n, DimId d) const {
-    return std::any_of(n.guards.begin(), n.guards.end(), [&](const Guard& guard) {
-      return guard.what == Guard::What::data && contains(dims_of(g, guard), d);
-    });
-  }
-
-  int64_t nested_lanes(const Node& n) const {
-    if (n.reduce.empty() || !commutes(n) || data_guarded(n, n.reduce.back())) return 0;
-    return lanes_for(n.reduce.back());
-  }
-
-  // By forms, since the stride of an axis is 0 where a later one has no elements.
-  bool mentioned(const std::vector<LeafId>& leaves, DimId d) const {
-    return std::any_of(leaves.begin(), leaves.end(), [&](LeafId l) {
-      const std::vector<Form>& forms = g.leaf(l).forms;
-      return std::any_of(forms.begin(), forms.end(),
-                         [&](const Form& f) { return contains(dims_of(g, f), d); });
-    });
-  }
-
-  // Chooses lanes along the innermost reduce loop or a vector of points inside it.
-  void shape_loop(const Node& n, KernelPlan& k) const {
-    const DimId last = n.scan ? n.scan->along : n.reduce.back();
-    const std::vector<LeafId> reads = plain_reads(n, false), nested = plain_reads(n, true);
-    const bool contiguous =
-        std::all_of(reads.begin(), reads.end(), [&](LeafId l) { return motion(l, last) < 2; });
-    const bool can_stride = !n.scan && commutes(n) && lanes_for(last) > 0 &&
-                            components(g, n).size() <= most_lane_states &&
-                            !mentioned(nested, last) && !data_guarded(n, last);
-    if (contiguous && can_stride) {
-      k.lanes = lanes_for(last);
-      return;
+  // What is computed inside, and loops as the program is written.
+  KernelPlan first_plan(NodeId id) const {
+    const Node& n = g[id];
+    KernelPlan k;
+    k.node = id;
+    k.name = definition_name(g, id);
+    k.contract = options.contract;
+    for (TensorId t : tensors_read(g, n)) {
+      const NodeId operand = g[t].node;
+      const bool seen = std::find(k.inlined.begin(), k.inlined.end(), operand) != k.inlined.end();
+      if (operand != NodeId::none && inlined_.nodes.contains(operand) && !seen)
+        k.inlined.push_back(operand);
     }
-    int best = 0;
-    for (DimId p : k.outer) {
-      const int score = vector_score(n, p, reads, nested);
-      if (score > best) {
-        best = score;
-        k.vector = p;
-      }
-    }
-    if (k.vector) {
-      k.block = block_for(*k.vector, nested.empty());
-      k.outer.erase(std::find(k.outer.begin(), k.outer.end(), *k.vector));
-    } else if (can_stride) {
-      k.lanes = lanes_for(last);
-    }
-  }
-
-  // The guards that mention p are bounds of its loop, and what is read outside of that loop stays
-  // inside its tensors without them.
-  bool guards_bound(const Node& n, DimId p, const std::vector<LeafId>& reads) const {
-    bool any = false;
-    for (const Guard& guard : n.guards) {
-      if (!contains(dims_of(g, guard), p)) continue;
-      any = true;
-      if (guard.what != Guard::What::bound || !guard.form.is_affine() ||
-          !guard.form.coefficient(p).constant())
-        return false;
-    }
-    if (!any) return true;
-    if (reads_in_guards(n)) return false;
-    return std::all_of(reads.begin(), reads.end(), [&](LeafId l) {
-      const Leaf& leaf = g.leaf(l);
-      const bool inside_loop = std::any_of(leaf.forms.begin(), leaf.forms.end(),
-                                           [p](const Form& f) { return f.mentions(p); });
-      return inside_loop || leaf.guarded || inside_bounds(g, leaf.tensor, leaf.forms).empty();
-    });
-  }
-
-  static bool reads_in_guards(const Node& n) {
-    return std::any_of(n.guards.begin(), n.guards.end(), [](const Guard& guard) {
-      return guard.what == Guard::What::data || !guard.form.is_affine();
-    });
-  }
-
-  int vector_score(const Node& n, DimId p, const std::vector<LeafId>& reads,
-                   const std::vector<LeafId>& nested) const {
-    const auto extent = g.extent(p).constant();
-    if ((extent && *extent < 4) || mentioned(nested, p) || !guards_bound(n, p, reads)) return 0;
-    int score = 0;
-    for (LeafId l : reads) {
-      const int m = motion(l, p);
-      score += m == 1 ? 3 : m == 2 ? -4 : 0;
-    }
-    if (score > 0 && !n.targets.empty() && !n.targets[0].points.empty() &&
-        n.targets[0].points.back() == p)
-      ++score;
-    return score;
-  }
-
-  int64_t block_for(DimId p, bool plain) const {
-    const auto extent = g.extent(p).constant();
-    const int64_t limit = plain ? 2 * options.block : 16 * options.block;
-    if (extent && *extent <= limit) return *extent;
-    return plain ? options.block : 4 * options.block;
+    const NestShape shape = shape_of(g, n);
+    k.nest = {shape.points, shape.reduce, {}};
+    return k;
   }
 
   const Graph& g;
   const PlanOptions& options;
   const Machine* machine_ = nullptr;
-  std::vector<std::pair<NodeId, NodeId>> rows_of_;  // a definition, and who computes its rows
-  mutable Graph scratch_;                           // what recognition adds goes here
+  mutable Graph scratch_;  // what recognition adds goes here
   std::vector<NodeId> order_;
-  std::set<NodeId> inlined_;
+  Inlined inlined_;
 };
 
 }  // namespace

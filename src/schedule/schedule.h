@@ -1,36 +1,30 @@
 // Schedules: which definitions become kernels, and how each one's loops run (algebra.md section 9).
 //
-// A schedule is plain data. `plan` decides; `lower` (loop/lower.h) obeys and decides nothing. Every
-// field is licensed by a law, so a schedule never changes what a program means:
+// A schedule is plain data. `plan` decides; the lowering to tile programs (tile/lower.h) obeys and
+// decides nothing. Every field is licensed by a law, so a schedule never changes what a program
+// means; docs/design.md has the table, and legal.h refuses what no law licenses:
 //
-//   inlined   short contractions recomputed in the kernel, not stored (5.9, 11.10): purity
-//   outer     points looped outside the reduce loops: outputs are independent
-//   inner     points looped inside the reduce loops, because some state component does not vary
-//             along them and is computed once for all (value columns): point-invariance
-//   vector    a point run in blocks of `block` inside the reduce loops, for unit strides; affine
-//             conditions that mention it are bounds of its loop, so the interior of a mask runs
-//             without tests and its border not at all (5.13)
-//   lanes     partial states that stride the innermost reduce loop, combined at the end in a
-//             fixed tree: associativity and commutativity
+//   inlined   definitions recomputed in the kernel, not stored (5.9, 11.10): purity
+//   rows      folds computed a row at a time in the kernel that reads them: purity
+//   blocks    loops over blocks of coordinates, around all else: points are independent; blocks of
+//             terms are associativity
+//   stages    windows of tensors in memory of the kernel's own: purity
+//   pivot     the fold runs in pivot form, a block of terms at a time
+//   nest      the innermost loops, over register tiles: points are independent; lanes of terms and
+//             another order of them are associativity and commutativity
 //   threads   so many share the outermost loop over points: outputs are independent
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
 //   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])
 //   o[h, i, e] = online[j](s_1[h, i, j], v[h, j, e])
-//     kernel o: inlined s_1 (32 lanes) · outer h i · inner e
+//     kernel o: blocks h, i 64, j 128 · windows k, s_1 · pivot
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "ir/graph.h"
+#include "schedule/pins.h"
 #include "schedule/tiling.h"
 
 namespace tang {
-
-struct InlinePlan {
-  NodeId node = NodeId::none;
-  int64_t lanes = 0;
-};
 
 // A loop over blocks of a coordinate, around everything else in a kernel. Of two loops over one
 // coordinate the outer one's step is a multiple of the inner one's.
@@ -52,13 +46,8 @@ struct StagePlan {
 
 struct KernelPlan {
   NodeId node = NodeId::none;
-  std::string name;  // of the first target
-  std::vector<InlinePlan> inlined;
-  std::vector<DimId> outer;
-  std::vector<DimId> inner;
-  std::optional<DimId> vector;
-  int64_t block = 0;
-  int64_t lanes = 0;  // 0: the innermost reduce loop is sequential
+  std::string name;             // of the first target
+  std::vector<NodeId> inlined;  // those computed by rows too
   bool contract = true;
   std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
   std::vector<StagePlan> stages;
@@ -69,6 +58,13 @@ struct KernelPlan {
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those
   // of the node that `blocks` begin with.
   std::vector<KernelPlan> rows;
+
+  // The plan of a definition that is computed by rows; nullptr for others.
+  const KernelPlan* by_rows(NodeId id) const {
+    for (const KernelPlan& row : rows)
+      if (row.node == id) return &row;
+    return nullptr;
+  }
 };
 
 struct OutputPlan {
@@ -91,23 +87,23 @@ struct PlanOptions {
   bool inline_contractions = true;   // false: every definition is a kernel, as written
   bool vectorise = true;             // false: plain loops in declared order
   bool contract = true;              // false under --math ieee
-  int64_t block = 64;                // elements of a vector block
-  int64_t lanes = 32;                // a power of two; fewer wait on the accumulator's latency
   int64_t unknown_extent = 4096;     // what an unbound parameter counts as
   std::string machine = "cpu.avx2";  // whose record tiles are chosen by
   int64_t threads = 1;               // that may share a kernel
   double shared_ns = 50'000;         // if one would take longer than this, in nanoseconds
   int64_t longest_inline = 1024;     // terms of an inlined contraction
   int64_t largest_ratio = 2;         // recomputation allowed by choice
+  Pins pins;                         // fields that are given
 };
 
+// Bytes of all windows of a kernel, which lie on its stack.
+constexpr int64_t most_window_bytes = 1 << 20;
+
 // Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no
-// lowering yet.
+// lowering yet; E0805 a pinned field that names nothing or that no law licenses.
 Result<Schedule> plan(const Graph& g, const PlanOptions& options = {});
 
-// The plan as data: {"outer":[…],"inner":[…],"inlined":[…],"vector":…,…}, names instead of ids.
-nlohmann::json to_json(const Graph& g, const KernelPlan& plan);
-// One line: "points h i e · reduce j · inside e · s_1 recomputed (32 lanes)".
+// One line: "points h i e · reduce j · blocks h i 64 j 128 · windows k · pivot · s_1 recomputed".
 std::string describe(const Graph& g, const KernelPlan& plan);
 
 }  // namespace tang

@@ -14,15 +14,21 @@ constexpr int64_t longest_expression = 1000;
 
 class Threads {
  public:
-  Threads(const Graph& graph, KernelPlan& plan, const PlanOptions& options)
-      : g(graph), k_(plan), n_(graph[plan.node]), options_(options) {}
+  Threads(const Graph& graph, KernelPlan& plan, const PlanOptions& options, const KernelPins* pins)
+      : g(graph), k_(plan), n_(graph[plan.node]), options_(options), pins_(pins) {}
 
   void run() {
-    if (options_.threads <= 1 || n_.scan || n_.points.empty() || time_ns() < options_.shared_ns)
-      return;
-    k_.threads = options_.threads;
-    drop_single_blocks();
-    if (k_.rows.empty() && !is_enough()) cut();
+    const bool asked = pins_ && pins_->threads;
+    const int64_t threads = asked ? *pins_->threads : options_.threads;
+    if (asked) k_.threads = threads;
+    if (threads <= 1 || n_.scan || n_.points.empty()) return;
+    if (!asked && time_ns() < options_.shared_ns) return;
+    k_.threads = threads;
+    if (!pins_ || !pins_->blocks) {
+      drop_single_blocks();
+      if (k_.rows.empty() && !is_enough()) cut();
+    }
+    if (!asked && !shares_loop(g, k_)) k_.threads = 1;
   }
 
  private:
@@ -67,7 +73,7 @@ class Threads {
   // A lower bound of the kernel's time on one thread.
   double time_ns() const {
     double work = operations(n_);
-    for (const InlinePlan& i : k_.inlined) work += operations(g[i.node]);
+    for (NodeId i : k_.inlined) work += operations(g[i]);
     for (const KernelPlan& r : k_.rows) work += operations(g[r.node]);
     return std::max(work / operations_per_ns, bytes(n_) / bytes_per_ns);
   }
@@ -147,12 +153,33 @@ class Threads {
   KernelPlan& k_;
   const Node& n_;
   const PlanOptions& options_;
+  const KernelPins* pins_;
 };
 
 }  // namespace
 
-void plan_threads(const Graph& g, KernelPlan& k, const PlanOptions& options) {
-  Threads(g, k, options).run();
+void plan_threads(const Graph& g, KernelPlan& k, const PlanOptions& options,
+                  const KernelPins* pins) {
+  Threads(g, k, options, pins).run();
+}
+
+bool shares_loop(const Graph& g, const KernelPlan& k) {
+  const Node& n = g[k.node];
+  const auto in_all = [&](DimId d) {
+    return std::all_of(n.targets.begin(), n.targets.end(),
+                       [d](const Target& t) { return contains(t.points, d); });
+  };
+  if (n.scan) return false;
+  for (const BlockLoop& b : k.blocks) {
+    const auto extent = g.extent(b.dim).constant();
+    if (extent && *extent > 0 && *extent <= b.step) continue;  // no loop
+    return contains(n.points, b.dim) && in_all(b.dim);
+  }
+  const bool keeps_states = std::any_of(k.blocks.begin(), k.blocks.end(), [&](const BlockLoop& b) {
+    return contains(n.reduce, b.dim);
+  });
+  if (k.pivot || keeps_states) return false;
+  return !n.points.empty() && std::all_of(n.points.begin(), n.points.end(), in_all);
 }
 
 }  // namespace tang

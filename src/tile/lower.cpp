@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& mac
 
 Result<LoweredKernel> KernelLowering::run() {
   for (const Param& p : g.params) b.reserve(p.name);
-  for (const InlinePlan& i : plan_->inlined) inlined_.push_back(g[i.node]);
+  for (NodeId i : plan_->inlined) inlined_.push_back(g[i]);
   gate();
   env_.contract = plan_->contract;
   env_.real = wide() ? Format::f64 : Format::f32;
@@ -308,22 +309,30 @@ Nest KernelLowering::main_nest() {
   return n;
 }
 
-// Targets that lack a point which may have no elements are stored in a nest without it.
+// Targets that lack a point which may have no elements are stored in a nest without it, and so are
+// states that terms are added to, which happens once: after those that vary along more points,
+// whose terms are combined with what they were before.
 void KernelLowering::run_stores(const Nest& nest, bool planned) {
   std::vector<std::vector<DimId>> sets;
   std::vector<size_t> set_of;
+  const bool adds = !states_.empty() && !nest.parts.empty();
   for (const Store& s : nest.stores) {
     std::vector<DimId> points;
     for (DimId d : nest.points) {
       const bool mentioned =
           std::any_of(s.at.begin(), s.at.end(), [d](const Form& f) { return f.mentions(d); });
-      if (mentioned || g.extent(d).constant().value_or(0) > 0) points.push_back(d);
+      if (mentioned || (!adds && g.extent(d).constant().value_or(0) > 0)) points.push_back(d);
     }
     auto at = std::find(sets.begin(), sets.end(), points);
     set_of.push_back(static_cast<size_t>(at - sets.begin()));
     if (at == sets.end()) sets.push_back(points);
   }
-  for (size_t k = 0; k < sets.size(); ++k) {
+  std::vector<size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (adds)
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return sets[a].size() > sets[b].size(); });
+  for (size_t k : order) {
     Nest part = nest;
     part.stores.clear();
     for (size_t s = 0; s < set_of.size(); ++s)

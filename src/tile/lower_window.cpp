@@ -11,8 +11,6 @@ namespace tang::tile {
 
 namespace {
 
-constexpr double most_window_bytes = 1 << 20;  // of a kernel, which lie on its stack
-
 int64_t rounded_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 }  // namespace

@@ -169,8 +169,8 @@ Result<ProgramCheck> check_oracle(const Variant& v, const std::vector<Array*>& i
 
 double tolerance_of(const Graph& g, const KernelPlan& k) {
   double tolerance = coarsest(g, g[k.node]);
-  for (const InlinePlan& i : k.inlined) {
-    const Node& n = g[i.node];
+  for (NodeId i : k.inlined) {
+    const Node& n = g[i];
     for (const Target& t : n.targets)
       if (g[t.tensor].format && g[t.tensor].kind == Kind::real)
         tolerance = std::max(tolerance, default_tolerance(*g[t.tensor].format));

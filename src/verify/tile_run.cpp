@@ -44,7 +44,7 @@ double tile_work(const Variant& v, size_t k) {
   };
   const KernelPlan& plan = v.schedule.kernels[k];
   double work = terms(v.graph[plan.node]);
-  for (const InlinePlan& i : plan.inlined) work += terms(v.graph[i.node]);
+  for (NodeId i : plan.inlined) work += terms(v.graph[i]);
   return work;
 }
 

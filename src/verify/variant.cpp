@@ -1,7 +1,11 @@
 #include "verify/variant.h"
 
+#include <nlohmann/json.hpp>
+
 #include "ir/bind.h"
 #include "ir/reading.h"
+#include "schedule/legal.h"
+#include "schedule/text.h"
 
 namespace tang {
 
@@ -27,15 +31,11 @@ void place(Variant& v) {
 
 }  // namespace
 
-Result<Variant> make_variant(const Graph& g, const PlanOptions& options,
-                             const AdjustSchedule& adjust) {
+Result<Variant> make_variant(const Graph& g, const PlanOptions& options) {
   Variant v{reading(g), {}, {}, {}, {}};
   auto schedule = plan(v.graph, options);
   if (!schedule) return tl::unexpected(schedule.error());
   v.schedule = std::move(*schedule);
-  if (adjust)
-    if (auto adjusted = adjust(v.graph, v.schedule); !adjusted)
-      return tl::unexpected(adjusted.error());
   auto lowered = lower(v.graph, v.schedule);
   if (!lowered) return tl::unexpected(lowered.error());
   v.lowered = std::move(*lowered);

@@ -2,8 +2,6 @@
 // with the correspondence between tensors and buffers.
 #pragma once
 
-#include <functional>
-
 #include "loop/lower.h"
 
 namespace tang {
@@ -18,12 +16,9 @@ struct Variant {
   const LoopProgram& program() const { return lowered.program; }
 };
 
-// Changes a schedule between planning and lowering: pinned fields.
-using AdjustSchedule = std::function<Result<void>(const Graph&, Schedule&)>;
-
-// Reads, plans and lowers a bound or symbolic graph. Errors of plan, adjust and lower.
-Result<Variant> make_variant(const Graph& g, const PlanOptions& options,
-                             const AdjustSchedule& adjust = {});
+// Reads, plans and lowers a bound or symbolic graph. Errors of plan and lower; E0805 where pins ask
+// for loops of a kernel that has no tile form with them.
+Result<Variant> make_variant(const Graph& g, const PlanOptions& options);
 
 // The plan of the program as it is written: a kernel for every definition.
 PlanOptions naive_plan(PlanOptions options);

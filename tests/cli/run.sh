@@ -88,13 +88,24 @@ expect 0 cache clear; expect 0 cache info --json; out '"entries":0'
 # The schedule as a file.
 expect 0 derive "$attention" -D seq=64 --schedule-out "$work/s.json"; exists "$work/s.json"
 expect 0 check "$attention" -D seq=64 --schedule "$work/s.json"
-echo '{"schema":1,"kernels":{"o":{"mapping":"warp"}}}' >"$work/t.json"
-expect 2 check "$attention" -D seq=64 --schedule "$work/t.json"; err "E0805"
-# A stride over a monoid that does not commute is refused, with the law; over one that does it is taken.
+expect 0 derive "$attention" -D seq=64 --schedule "$work/s.json" --schedule-out "$work/t.json"
+cmp -s "$work/s.json" "$work/t.json" || fault "a schedule that is read is not the one that is written"
+for fields in '"mapping":"warp"' '"lanes":8' '"vector":{"dim":"i","block":64}' '"outer":["h"]' '"inner":["e"]' '"blocks":8'; do
+  printf '{"schema":1,"kernels":{"o":{%s}}}' "$fields" >"$work/t.json"
+  expect 2 check "$attention" -D seq=64 --schedule "$work/t.json"; err "E0805"; err "kernels.o"
+done
+printf '{"schema":2,"kernels":{}}' >"$work/t.json"
+expect 2 check "$attention" -D seq=64 --schedule "$work/t.json"; err "E0805"; err "schema"
+# Other legal schedules give the same.
+for fields in '"pivot":false' '"inlined":[]' '"blocks":[{"dim":"h","step":1},{"dim":"i","step":16},{"dim":"j","step":24}]'; do
+  printf '{"schema":1,"kernels":{"o":{%s}}}' "$fields" >"$work/t.json"
+  expect 0 check "$attention" -D seq=64 --schedule "$work/t.json"
+done
+# Terms kept apart of a monoid that does not commute are refused, with the law; of one that does, taken.
 printf 'dim i = 8, t = 64\ninput a[i, t], b[i, t], c[i, t] : f32\nh[i] = affine[t](a[i, t], b[i, t]).b\ns[i] = sum[t](c[i, t])\noutput h, s\n' >"$work/affine.tang"
-printf '{"schema":1,"kernels":{"h":{"lanes":8}}}' >"$work/t.json"
+printf '{"schema":1,"kernels":{"h":{"tile":[{"dim":"t","elements":8}]}}}' >"$work/t.json"
 expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commutative"
-printf '{"schema":1,"kernels":{"s":{"lanes":8}}}' >"$work/t.json"
+printf '{"schema":1,"kernels":{"s":{"tile":[{"dim":"t","elements":8}]}}}' >"$work/t.json"
 expect 0 check "$work/affine.tang" --schedule "$work/t.json"
 # Stored partials: kept in the schedule that is written, refused with the law.
 printf '{"kernels":{},"splits":{"s":{"dim":"t","parts":5}}}' >"$work/t.json"

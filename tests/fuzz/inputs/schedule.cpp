@@ -29,22 +29,24 @@ output o, m, l
 }  // namespace
 
 std::vector<std::string> seeds() {
-  std::string planned;
-  const auto keep = [&](const Graph& g, Schedule& s) -> Result<void> {
-    planned = cli::schedule_text(g, s);
-    return {};
-  };
-  require(make_variant(program(), {}, keep).has_value(), "the program lowers");
-  return {planned, R"({"kernels":{"m":{"lanes":8,"contract":false},"l":{"lanes":0}}})",
-          R"({"schema":1,"kernels":{}})"};
+  const auto planned = make_variant(program(), {});
+  require(planned.has_value(), "the program lowers");
+  return {
+      cli::schedule_text(planned->graph, planned->schedule),
+      R"({"kernels":{"m":{"tile":[{"dim":"d","elements":8}],"contract":false}}})",
+      R"({"kernels":{"o":{"blocks":[{"dim":"i","step":8},{"dim":"j","step":4}],"pivot":false}}})",
+      R"({"kernels":{"o":{"stages":[{"tensor":"k","level":1,"axes":[1,0],)"
+      R"("panel":{"axis":"j","width":8}},{"tensor":"s_1","level":2}]}}})",
+      R"({"schema":1,"kernels":{}})"};
 }
 
 void run(std::string_view input) {
   const MemoryFile file(input);
-  const auto pin = [&](const Graph& g, Schedule& s) {
-    return cli::pin_schedule(file.path(), g, s);
-  };
-  const auto variant = make_variant(program(), {}, pin);
+  const auto schedule = cli::read_schedule(file.path());
+  if (!schedule) return;
+  PlanOptions options;
+  options.pins = schedule->pins;
+  const auto variant = make_variant(program(), options);
   if (!variant) return;
   const Diagnostics bad = loop::verify(variant->program());
   require(bad.empty(), "a pinned program verifies", bad.empty() ? "" : bad.front().message);

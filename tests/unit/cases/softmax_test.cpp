@@ -137,11 +137,12 @@ TEST(V02, AMaskedFirstTileIsNoNaNUnderAnySchedule) {
                        "input q[i, d], k[j, d], v[j, e] : f32\n"
                        "s0[i, j] = sum[d](q[i, d] * k[j, d]) / sqrt(64)\n") +
            form + "output o\n");
-    for (int64_t lanes : {2, 4, 8}) {
+    for (int64_t step : {2, 4, 8}) {
+      KernelPins pins{.kernel = "o"};
+      pins.blocks = {{"j", step}};
       PlanOptions o;
-      o.lanes = lanes;
-      o.block = 8;
-      c.plan(fmt::format("{} lanes", lanes), o);
+      o.pins.kernels = {pins};
+      c.plan(fmt::format("blocks of {} keys", step), o);
     }
     expect_agreement(c.run(), 1e-4);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/variance.h"
 #include "unit/lower/support.h"
 
 namespace tang::test {
@@ -274,8 +275,10 @@ TEST(LowerReduce, WelfordIsStable) {
   Store in = draw(m.g);
   for (double& v : in["x"]) v = round_to(Format::f32, v + 1000);
   check(m.g, in, 1e-4);
-  EXPECT_EQ(Compiled(m.g).schedule().kernels[0].lanes,
-            8);  // the count alone does not reorder loops
+  const std::vector<TileDim> tile = Compiled(m.g).schedule().kernels[0].nest.tile;
+  ASSERT_FALSE(tile.empty());
+  EXPECT_EQ(tile.back().dim, q);
+  EXPECT_EQ(tile.back().elem, 8);
 }
 
 TEST(LowerReduce, NonCommutativeKeepsItsOrder) {
@@ -285,8 +288,7 @@ TEST(LowerReduce, NonCommutativeKeepsItsOrder) {
   m.output(m.fold("h", {i}, {t}, m.monoid("affine", {R, R}),
                   {m.op(Op::sigmoid, m.read(a, {i, t})), m.read(b, {i, t})}));
   check(m.g, 1e-5);
-  Compiled c(m.g);
-  EXPECT_EQ(c.schedule().kernels[0].lanes, 0);
+  for (const TileDim& d : Compiled(m.g).schedule().kernels[0].nest.tile) EXPECT_EQ(d.dim, i);
 }
 
 TEST(LowerReduce, IntegersBoolsAndCounts) {
