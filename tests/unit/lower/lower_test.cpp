@@ -158,9 +158,11 @@ TEST(LowerAttention, SymbolicSizesWithOneCompilation) {
       compare(name, ran.outputs.at(name), want.at(name), 1e-5);
   }
   // Accumulators of one row, which no number of rows enters.
-  for (const Allocation& x : c.lowered().allocations)
-    for (const Poly::Term& t : volume(x.shape).terms())
+  for (const Allocation& x : c.lowered().allocations) {
+    const Poly size = volume(x.shape);
+    for (const Poly::Term& t : size.terms())
       for (ParamId p : t.params) EXPECT_EQ(p, static_cast<ParamId>(1)) << x.name;
+  }
 }
 
 TEST(LowerAttention, NoKeysAndMaskedRows) {
@@ -288,7 +290,8 @@ TEST(LowerReduce, NonCommutativeKeepsItsOrder) {
   m.output(m.fold("h", {i}, {t}, m.monoid("affine", {R, R}),
                   {m.op(Op::sigmoid, m.read(a, {i, t})), m.read(b, {i, t})}));
   check(m.g, 1e-5);
-  for (const TileDim& d : Compiled(m.g).schedule().kernels[0].nest.tile) EXPECT_EQ(d.dim, i);
+  Compiled c(m.g);
+  for (const TileDim& d : c.schedule().kernels[0].nest.tile) EXPECT_EQ(d.dim, i);
 }
 
 TEST(LowerReduce, IntegersBoolsAndCounts) {
