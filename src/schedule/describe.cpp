@@ -64,8 +64,8 @@ class Line {
     std::string text;
     for (const StagePlan& s : k.stages) {
       const NodeId made = g[s.tensor].node;
-      const bool inside = std::any_of(k.inlined.begin(), k.inlined.end(),
-                                      [&](NodeId i) { return i == made; });
+      const bool inside =
+          std::any_of(k.inlined.begin(), k.inlined.end(), [&](NodeId i) { return i == made; });
       if (inside) continue;
       text += (text.empty() ? "windows " : ", ") + g[s.tensor].name;
       if (s.panel > 0) text += fmt::format(" in panels of {}", s.panel);

@@ -175,9 +175,8 @@ void Pinned::move_stages(KernelPlan& k, const std::vector<BlockLoop>& before) co
     for (size_t n = 0; n < k.blocks.size(); ++n)
       if (outside(k.blocks[n].dim)) level = n + 1;
     const bool row = k.by_rows(g[s.tensor].node) != nullptr;
-    const bool computed =
-        !row && std::any_of(k.inlined.begin(), k.inlined.end(),
-                            [&](NodeId i) { return g[s.tensor].node == i; });
+    const bool computed = !row && std::any_of(k.inlined.begin(), k.inlined.end(),
+                                              [&](NodeId i) { return g[s.tensor].node == i; });
     if (computed) level = k.blocks.size();
     const auto fits = [&] {
       return windows.elements(s, level).value_or(largest_window + 1) <= largest_window;
