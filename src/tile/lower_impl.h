@@ -65,6 +65,7 @@ class KernelLowering {
   Span range_of(const std::vector<Form>& forms) const;
   Span span_of(DimId d) const;
   void copy_stage(const StagePlan& s);
+  bool split_phases(const StagePlan& s, const Span& span, Nest& n, std::vector<Form>& at);
   std::vector<ExprId> factors_beside(TensorId t) const;
   void compute_stage(const StagePlan& s);
   void compute_rows(const KernelPlan& rows);
