@@ -39,6 +39,7 @@ class CExpr {
   std::string type(loop::LocalId id) const { return vectors_.type(kernel_[id].shape()); }
   // A store or set.
   std::string store(const loop::Stmt& s) const;
+  std::string prefetch(const loop::Stmt& s) const;
 
  private:
   // Binding strength in C, loosest first.

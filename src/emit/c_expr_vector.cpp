@@ -36,6 +36,10 @@ std::string CExpr::vector(const Node& node) const {
       return call(vectors_.half(node.op, from), node);
     case Op::join:
       return call(vectors_.join(from), node);
+    case Op::even:
+    case Op::odd:
+      return fmt::format("{}({}, {})", vectors_.runs(node.op, from, node.id), value(node.args[0]),
+                         value(node.args[1]));
     case Op::lane:
       return fmt::format("{}({}, {})", vectors_.lane(from), value(node.args[0]), node.id);
     default:
@@ -80,6 +84,10 @@ std::string CExpr::vector_store(const Stmt& s) const {
   return fmt::format("{}({}, {}, {});", vectors_.store(m),
                      array ? local(s.local) : buffer(s.buffer), address(s.a, s.stride, s.first),
                      value(s.b));
+}
+
+std::string CExpr::prefetch(const Stmt& s) const {
+  return fmt::format("TANG_PREFETCH({}, {});", buffer(s.buffer), index(s.a));
 }
 
 std::string CExpr::store(const Stmt& s) const {

@@ -43,7 +43,14 @@ class KernelWriter {
  public:
   KernelWriter(Writer& out, const Program& program, const Kernel& kernel, const Namer& scope,
                CVector& vectors)
-      : out_(out), program_(program), kernel_(kernel), expr_(program, kernel, scope, vectors) {
+      : out_(out),
+        program_(program),
+        kernel_(kernel),
+        expr_(program, kernel, scope, vectors),
+        uses_(kernel.locals.size()) {
+    for (const Node& n : kernel.nodes)
+      for (const Value v : loop::Operands(n))
+        if (kernel[v].op == Op::local) ++uses_[kernel[v].id];
     if (!is_parallel(kernel)) return;
     part_ = expr_.fresh("part");
     parts_ = expr_.fresh("parts");
@@ -62,12 +69,14 @@ class KernelWriter {
   bool reads_memory(Value root) const;
   bool loads_in_arm(Value root) const;
   bool must_stay_rolled(const Stmt& s) const;
+  bool stays_in_register(const Stmt& s) const;
 
   Writer& out_;
   const Program& program_;
   const Kernel& kernel_;
   CExpr expr_;
   std::string part_, parts_;  // of a parallel kernel
+  std::vector<int> uses_;     // of each local
 };
 
 std::string KernelWriter::parameters() const {
@@ -135,6 +144,17 @@ bool KernelWriter::must_stay_rolled(const Stmt& s) const {
   return found;
 }
 
+// A vector from memory that several operations take. Where registers are few, gcc would have each
+// of them load it anew. Of tiles that fill the registers, those where three take one (three rows of
+// four vectors) have none left to hold it in.
+bool KernelWriter::stays_in_register(const Stmt& s) const {
+  constexpr int several = 4;
+  const loop::Shape shape = kernel_[s.local].shape();
+  const Node& from = kernel_[s.a];
+  const bool loads = from.op == Op::load || from.op == Op::element;
+  return shape.lanes > 2 && !is_pair(shape) && loads && uses_[index(s.local)] >= several;
+}
+
 void KernelWriter::loop(const Stmt& s) {
   const std::string& v = expr_.local(s.local);
   std::string begin = expr_.index(s.a), end = expr_.operand(s.b);
@@ -175,6 +195,12 @@ void KernelWriter::statement(const Stmt& s) {
       break;
     case StmtKind::let:
     case StmtKind::var:
+      if (s.kind == StmtKind::let && stays_in_register(s)) {
+        out_.line(fmt::format("{} {} = {};", expr_.type(s.local), expr_.local(s.local),
+                              expr_.value(s.a)));
+        out_.line(fmt::format("TANG_HOLD({});", expr_.local(s.local)));
+        break;
+      }
       out_.line(fmt::format("{}{} {} = {};", s.kind == StmtKind::let ? "const " : "",
                             expr_.type(s.local), expr_.local(s.local), expr_.value(s.a)));
       break;
@@ -188,6 +214,9 @@ void KernelWriter::statement(const Stmt& s) {
     case StmtKind::set:
     case StmtKind::store:
       out_.line(expr_.store(s));
+      break;
+    case StmtKind::prefetch:
+      out_.line(expr_.prefetch(s));
       break;
     case StmtKind::comment: {
       std::string text = kernel_.comments[s.text];

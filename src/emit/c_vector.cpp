@@ -149,6 +149,44 @@ std::string CVector::join(Shape half) {
   return name;
 }
 
+std::string CVector::runs(Op op, Shape shape, uint32_t run) {
+  const std::string name =
+      fmt::format("tang_{}_{}_{}", loop::info(op).name, run, loop::text(shape));
+  if (!known_.insert(name).second) return name;
+  CVectorFunction f{type(shape), {type(shape) + " a", type(shape) + " b"}, {}, {}};
+  std::vector<std::string> list;
+  std::vector<uint32_t> order;
+  const uint32_t lanes = shape.lanes;
+  for (uint32_t e = 0; e < lanes; ++e) {
+    const bool second = e / run % 2 == 1;
+    const uint32_t k = e - (second ? run : 0) + (op == Op::odd ? run : 0);
+    order.push_back(second ? lanes + k : k);
+    list.push_back(lane_of(second ? "b" : "a", shape, static_cast<int>(k)));
+  }
+  if (is_pair(shape)) {
+    const auto part = [&](uint32_t from) {  // of the result, from the two halves of a and b
+      const std::string halves[] = {"a.lo", "a.hi", "b.lo", "b.hi"};
+      return halves[order[from] / (lanes / 2)];
+    };
+    const bool whole = run == lanes / 2;
+    f.body = {type(shape) + " d;"};
+    for (const uint32_t h : {0U, lanes / 2}) {
+      const std::string inner = whole ? "" : runs(op, halved(shape), run);
+      const char* side = h == 0 ? "lo" : "hi";
+      f.body.push_back(whole ? fmt::format("d.{} = {};", side, part(h))
+                             : fmt::format("d.{0} = {1}(a.{0}, b.{0});", side, inner));
+    }
+    f.body.push_back("return d;");
+  } else {
+    f.body = {fmt::format("return {};", moved(shape, list))};
+    f.when = "TANG_SHUFFLE";
+    f.better = {fmt::format("return ({})__builtin_shufflevector(a, b, {});", type(shape),
+                            fmt::join(order, ", "))};
+  }
+  define(f, name);
+  return name;
+}
+
 std::string CVector::lane(Shape from) {
   const std::string name = "tang_lane_" + loop::text(from);
   if (!known_.insert(name).second) return name;

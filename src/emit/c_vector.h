@@ -65,7 +65,8 @@ class CVector {
   std::string ramp(loop::Shape to);
   std::string half(loop::Op op, loop::Shape from);  // low or high
   std::string join(loop::Shape half);
-  std::string lane(loop::Shape from);  // (v, k)
+  std::string lane(loop::Shape from);                              // (v, k)
+  std::string runs(loop::Op op, loop::Shape shape, uint32_t run);  // even or odd: (a, b)
 
   // A vector's elements in memory: those of a buffer, or of an array if there is no format.
   struct Memory {

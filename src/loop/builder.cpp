@@ -240,6 +240,13 @@ void Builder::write(StmtKind kind, uint32_t id, Value index, Value value,
   stmt.first = first;
 }
 
+void Builder::prefetch(BufferId buffer, Value index) {
+  if (!known(index) || !check(type(index) == Type::i64 && lanes(index) == 1, "an index")) return;
+  Stmt& stmt = add_stmt(StmtKind::prefetch);
+  stmt.buffer = buffer;
+  stmt.a = index;
+}
+
 void Builder::set(Array array, Value index, Value value, StoreOptions options) {
   if (!known(index) || !known(value)) return;
   check(kernel_[array.id].type == type(value), "an array element has the array's type");

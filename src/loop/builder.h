@@ -86,6 +86,7 @@ class Builder {
   // A scalar takes no stride, and `first` makes it happen only if 0 < first.
   void set(Array array, Value index, Value value, StoreOptions options = {});
   void store(BufferId buffer, Value index, Value value, StoreOptions options = {});
+  void prefetch(BufferId buffer, Value index);  // of a buffer that the kernel reads or writes
   void comment(std::string_view text);
 
   // Leaves.
@@ -107,6 +108,8 @@ class Builder {
   Value high(Value v) { return vector(Op::high, {v}); }
   Value join(Value a, Value b) { return vector(Op::join, {a, b}); }
   Value lane(Value v, int64_t k) { return vector(Op::lane, {v}, 1, k); }
+  Value even(Value a, Value b, int64_t run) { return vector(Op::even, {a, b}, 1, run); }
+  Value odd(Value a, Value b, int64_t run) { return vector(Op::odd, {a, b}, 1, run); }
 
   // Operations. Scalars beside vectors are spread.
   Value op(Op op, std::initializer_list<Value> args) {

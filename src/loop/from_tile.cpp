@@ -52,6 +52,8 @@ void TileLowering::operation(const tile::Op& op) {
       return load(op);
     case OpKind::store:
       return store(op);
+    case OpKind::prefetch:
+      return prefetch(op);
     case OpKind::map:
       return map(op);
     case OpKind::contract:
@@ -160,9 +162,10 @@ size_t TileLowering::registers(tile::PlacementId id) const {
   return static_cast<size_t>(k_[id].placement.count(Level::reg));
 }
 
-// The coordinate of a register's first element.
-Point TileLowering::point(const tile::NamedPlacement& at, size_t r) const {
+// The coordinate of a register's first element, or of another.
+Point TileLowering::point(const tile::NamedPlacement& at, size_t r, int64_t element) const {
   Position position{};
+  position[static_cast<size_t>(Level::elem)] = element;
   position[static_cast<size_t>(Level::reg)] = static_cast<int64_t>(r);
   return at.placement.coordinates(position);
 }

@@ -100,44 +100,81 @@ std::vector<Value> TileLowering::combined(const tile::Monoid& m, const std::vect
   return next;
 }
 
-// Registers of one element of the result as a tree, then the lanes of a vector in halves.
+// The fold of the registers at one place of the result, as a tree.
+std::vector<Value> TileLowering::folded(const tile::Op& op, const Point& x) {
+  const tile::NamedPlacement& from = k_[values_.at(op.args[0]).placement];
+  const tile::NamedPlacement& to = k_[k_[op.results[0]].type.placement];
+  std::vector<std::vector<Value>> terms;
+  for (size_t k = 0; k < values_.at(op.args[0]).registers.size(); ++k) {
+    const Point y = point(from, k);
+    bool same = true;
+    for (size_t a = 0; a < to.axes.size(); ++a) {
+      const auto axis = std::find(from.axes.begin(), from.axes.end(), to.axes[a]);
+      same = same && axis != from.axes.end() &&
+             y[static_cast<size_t>(axis - from.axes.begin())] == x[a];
+    }
+    if (!same) continue;
+    std::vector<Value> term;
+    for (tile::ValueId v : op.args) term.push_back(values_.at(v).registers[k]);
+    terms.push_back(std::move(term));
+  }
+  while (terms.size() > 1) {
+    const size_t half = (terms.size() + 1) / 2;
+    for (size_t k = 0; k + half < terms.size(); ++k)
+      terms[k] = combined(k_[op.monoid], terms[k], terms[k + half]);
+    terms.resize(half);
+  }
+  return terms[0];
+}
+
+// The folds of as many vectors as one of them has lanes, as the lanes of one: pairs of vectors are
+// combined, half of the lanes of each at a time.
+std::vector<Value> TileLowering::across(const tile::Monoid& m,
+                                        std::vector<std::vector<Value>> rows) {
+  for (size_t run = rows.size() / 2; run > 0; run /= 2) {
+    for (size_t k = 0; k < run; ++k) {
+      std::vector<Value> even, odd;
+      for (size_t c = 0; c < rows[k].size(); ++c) {
+        const Value x = rows[k][c], y = rows[k + run][c];
+        even.push_back(b.let("even", b.even(x, y, static_cast<int64_t>(run))));
+        odd.push_back(b.let("odd", b.odd(x, y, static_cast<int64_t>(run))));
+      }
+      rows[k] = combined(m, even, odd);
+    }
+    rows.resize(run);
+  }
+  return rows[0];
+}
+
+// Registers of one element of the result as a tree, then the lanes of a vector in halves, until as
+// many are left as the result has.
 void TileLowering::reduce(const tile::Op& op) {
   const tile::Monoid& m = k_[op.monoid];
-  const tile::NamedPlacement& from = k_[values_.at(op.args[0]).placement];
   const tile::PlacementId id = k_[op.results[0]].type.placement;
+  const tile::NamedPlacement& from = k_[values_.at(op.args[0]).placement];
   const tile::NamedPlacement& to = k_[id];
+  bool rows = lanes(id) > 1;  // what registers were becomes the lanes
+  for (const Digit& d : from.placement.digits)
+    for (const AxisTerm& t : d.terms)
+      rows &= d.level != Level::elem ||
+              std::find(to.axes.begin(), to.axes.end(), from.axes[t.axis]) == to.axes.end();
   std::vector<std::vector<Value>> results(op.args.size());
   for (size_t r = 0; r < registers(id); ++r) {
-    const Point x = point(to, r);
-    std::vector<std::vector<Value>> terms;
-    for (size_t k = 0; k < values_.at(op.args[0]).registers.size(); ++k) {
-      const Point y = point(from, k);
-      bool same = true;
-      for (size_t a = 0; a < to.axes.size(); ++a) {
-        const auto axis = std::find(from.axes.begin(), from.axes.end(), to.axes[a]);
-        same = same && axis != from.axes.end() &&
-               y[static_cast<size_t>(axis - from.axes.begin())] == x[a];
+    std::vector<std::vector<Value>> all;
+    for (int e = 0; e < (rows ? lanes(id) : 1); ++e) {
+      std::vector<Value> term = folded(op, point(to, r, e));
+      while (b.lanes(term[0]) > lanes(id)) {
+        std::vector<Value> low, high;
+        for (Value v : term) {
+          low.push_back(b.let("low", b.low(v)));
+          high.push_back(b.let("high", b.high(v)));
+        }
+        term = combined(m, low, high);
       }
-      if (!same) continue;
-      std::vector<Value> term;
-      for (tile::ValueId v : op.args) term.push_back(values_.at(v).registers[k]);
-      terms.push_back(std::move(term));
+      all.push_back(std::move(term));
     }
-    while (terms.size() > 1) {
-      const size_t half = (terms.size() + 1) / 2;
-      for (size_t k = 0; k + half < terms.size(); ++k)
-        terms[k] = combined(m, terms[k], terms[k + half]);
-      terms.resize(half);
-    }
-    while (b.lanes(terms[0][0]) > lanes(id)) {
-      std::vector<Value> low, high;
-      for (Value v : terms[0]) {
-        low.push_back(b.let("low", b.low(v)));
-        high.push_back(b.let("high", b.high(v)));
-      }
-      terms[0] = combined(m, low, high);
-    }
-    for (size_t c = 0; c < results.size(); ++c) results[c].push_back(terms[0][c]);
+    const std::vector<Value> one = rows ? across(m, std::move(all)) : all[0];
+    for (size_t c = 0; c < results.size(); ++c) results[c].push_back(one[c]);
   }
   for (size_t c = 0; c < results.size(); ++c) define(op.results[c], std::move(results[c]));
 }

@@ -55,6 +55,9 @@ class TileLowering {
   // Memory (from_tile_memory.cpp).
   void load(const tile::Op& op);
   void store(const tile::Op& op);
+  void prefetch(const tile::Op& op);
+  bool turned(const tile::Op& op, size_t r) const;
+  std::vector<Value> turn(const tile::Op& op, size_t r, Type type);
   Value loaded(const tile::Op& op, const Address& at, size_t r, int lanes, Type type);
   Address address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
   Address buffer_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
@@ -98,7 +101,9 @@ class TileLowering {
   void define(tile::ValueId v, std::vector<Value> registers);
   int lanes(tile::PlacementId id) const;
   size_t registers(tile::PlacementId id) const;
-  Point point(const tile::NamedPlacement& at, size_t r) const;
+  Point point(const tile::NamedPlacement& at, size_t r, int64_t element = 0) const;
+  std::vector<Value> folded(const tile::Op& op, const Point& x);
+  std::vector<Value> across(const tile::Monoid& m, std::vector<std::vector<Value>> rows);
   Value zero_based(double fill, Type type);
 
   Builder& b;

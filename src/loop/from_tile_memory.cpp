@@ -78,6 +78,14 @@ std::optional<Value> TileLowering::digit(const Form& f, const AxisDigit& d,
     fixed.back() = floor_mod(fixed.back(), d.extent);
     mixes |= !still && fixed.back() >= unit;
   }
+  // Whole steps of the digit may be taken out of the division.
+  const bool whole_steps = !still && d.extent == 0 &&
+                           std::all_of(lanes.begin(), lanes.end(),
+                                       [&](int64_t c) { return floor_mod(c, d.stride) == 0; });
+  if (mixes && whole_steps) {
+    lanes = std::move(fixed);
+    return b.div(form(moving), b.integer(d.stride));
+  }
   if (mixes && lanes.size() > 1) return std::nullopt;
   if (mixes) {
     lanes[0] = 0;
@@ -296,16 +304,67 @@ Value TileLowering::zero_based(double fill, Type type) {
   return is_real(type) ? b.real(type, fill) : b.integer(static_cast<int64_t>(fill), type);
 }
 
+// Whether registers from r on, as many as they have elements, lie side by side in a buffer where
+// the elements of one do not.
+bool TileLowering::turned(const tile::Op& op, size_t r) const {
+  const tile::Ref& ref = op.refs[0];
+  const tile::PlacementId id = k_[op.results[0]].type.placement;
+  const tile::NamedPlacement& at_ = k_[id];
+  const size_t n = static_cast<size_t>(lanes(id));
+  if (n < 4 || r + n > registers(id) || !op.valid.empty() ||
+      !memories_[index_of(ref.memory)].buffer)
+    return false;
+  const Form f = tang::address(k_[ref.memory].extents, ref.at);
+  if (!f.is_affine() || step_of(f, at_).constant().value_or(2) <= 1) return false;
+  const Form first = placed(f, at_, r);
+  for (size_t k = 1; k < n; ++k)
+    if (!(placed(f, at_, r + k) - first == Form(static_cast<int64_t>(k)))) return false;
+  return true;
+}
+
+// Reads them in vectors along the registers, and turns the square.
+std::vector<Value> TileLowering::turn(const tile::Op& op, size_t r, Type type) {
+  const tile::Ref& ref = op.refs[0];
+  const tile::PlacementId id = k_[op.results[0]].type.placement;
+  const int n = lanes(id);
+  const Lane l = lane(tang::address(k_[ref.memory].extents, ref.at), k_[id], r);
+  std::vector<Value> rows;
+  for (int e = 0; e < n; ++e) {
+    const Value at = e == 0 ? l.base : b.add(l.base, b.mul(b.integer(e), b.poly(l.step_poly)));
+    const BufferId buffer = *memories_[index_of(ref.memory)].buffer;
+    rows.push_back(b.let("row", b.cast(type, b.load(buffer, at, {n, std::nullopt, std::nullopt}))));
+  }
+  for (int run = 1; run < n; run *= 2)
+    for (size_t k = 0; k < rows.size(); ++k) {
+      if ((k & static_cast<size_t>(run)) != 0) continue;
+      Value &x = rows[k], &y = rows[k + static_cast<size_t>(run)];
+      const Value low = b.let("row", b.even(x, y, run)), high = b.let("row", b.odd(x, y, run));
+      x = low, y = high;
+    }
+  return rows;
+}
+
 void TileLowering::load(const tile::Op& op) {
   const tile::Value& v = k_[op.results[0]];
   const Type type = compute_type(v.type.format);
   std::vector<Value> all;
   for (size_t r = 0; r < registers(v.type.placement); ++r) {
+    if (turned(op, r)) {
+      for (Value x : turn(op, r, type)) all.push_back(x);
+      r = all.size() - 1;
+      continue;
+    }
     const Address a = address(op.refs[0], k_[v.type.placement], r);
     if (!failure_.empty()) return;
     all.push_back(loaded(op, a, r, lanes(v.type.placement), type));
   }
   define(op.results[0], std::move(all));
+}
+
+void TileLowering::prefetch(const tile::Op& op) {
+  const tile::Ref& ref = op.refs[0];
+  const Memory& m = memories_[index_of(ref.memory)];
+  if (m.buffer) b.prefetch(*m.buffer, form(tang::address(k_[ref.memory].extents, ref.at)));
 }
 
 void TileLowering::store(const tile::Op& op) {

@@ -128,6 +128,9 @@ class Machine {
       case StmtKind::store:
         write(s);
         return pc + 1;
+      case StmtKind::prefetch:
+        (void)eval(s.a);
+        return pc + 1;
       case StmtKind::comment:
         return pc + 1;
     }
@@ -277,6 +280,9 @@ class Machine {
       case Op::high:
       case Op::join:
         return rearranged(n);
+      case Op::even:
+      case Op::odd:
+        return runs(n);
       default:
         break;
     }
@@ -285,6 +291,18 @@ class Machine {
     for (size_t e = 0; e < n.lanes; ++e) {
       const Number lane[3] = {x[0][e], x[1][e], x[2][e]};
       result[e] = operation(n, lane);
+    }
+    return result;
+  }
+
+  Vector runs(const Node& n) {
+    const Vector a = vector(n.args[0]), b = vector(n.args[1]);
+    Vector result;
+    const size_t run = n.id, shift = n.op == Op::odd ? run : 0;
+    for (size_t e = 0; e < n.lanes; ++e) {
+      const bool second = e / run % 2 == 1;
+      const size_t from = e - (second ? run : 0) + shift;
+      result[e] = second ? b[from] : a[from];
     }
     return result;
   }

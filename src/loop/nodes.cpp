@@ -110,6 +110,12 @@ std::optional<Node> vector_node(const Kernel& kernel, Op op, std::span<const Val
       ok = kernel[args[1]].shape() == first && first.lanes < max_lanes;
       lanes = 2 * first.lanes;
       break;
+    case Op::even:
+    case Op::odd:
+      ok = kernel[args[1]].shape() == first && k > 0 && first.lanes % (2 * k) == 0;
+      node.id = static_cast<uint32_t>(k);
+      lanes = first.lanes;
+      break;
     case Op::lane:
       ok = first.lanes > 1 && k >= 0 && k < first.lanes;
       node.id = static_cast<uint32_t>(k);

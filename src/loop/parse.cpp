@@ -228,6 +228,8 @@ void Parser::statement() {
     array();
   } else if (is("store") && named) {
     store();
+  } else if (is("prefetch") && named) {
+    prefetch();
   } else {
     assignment();
   }
@@ -364,6 +366,21 @@ void Parser::store() {
   stmt.a = to.index;
   stmt.stride = to.stride;
   stmt.first = to.first;
+  kernel_.body.push_back(stmt);
+}
+
+void Parser::prefetch() {
+  Stmt stmt;
+  stmt.kind = StmtKind::prefetch;
+  stmt.line = take().line;
+  const Token at = peek();
+  stmt.buffer = buffer_name();
+  expect("[");
+  const Address to = address();
+  expect("]");
+  if (error_) return;
+  check_address(to, 1, false, at);
+  stmt.a = to.index;
   kernel_.body.push_back(stmt);
 }
 

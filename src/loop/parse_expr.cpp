@@ -259,7 +259,8 @@ Value Parser::call(const Token& token) {
 
 // `spread8(x)`, `lane(v, 3)` and their like.
 std::optional<Value> Parser::vector_call(const Token& token, const std::vector<Value>& args) {
-  static constexpr Op ops[] = {Op::spread, Op::ramp, Op::low, Op::high, Op::join, Op::lane};
+  static constexpr Op ops[] = {Op::spread, Op::ramp, Op::low,  Op::high,
+                               Op::join,   Op::lane, Op::even, Op::odd};
   for (const Op op : ops) {
     const std::string_view word = info(op).name;
     if (!token.text.starts_with(word)) continue;
@@ -270,12 +271,15 @@ std::optional<Value> Parser::vector_call(const Token& token, const std::vector<V
       if (count == std::to_string(n)) lanes = n;
     if (counted ? lanes == 1 : !count.empty()) continue;
     std::vector<Value> operands = args;
-    if (op == Op::lane) {
-      if (args.size() != 2) {
-        fail("E0310", "`lane` takes a vector and a number", token);
+    const bool pair = op == Op::even || op == Op::odd;
+    if (op == Op::lane || pair) {
+      if (args.size() != (pair ? 3U : 2U)) {
+        fail("E0310",
+             fmt::format("`{}` takes {} and a number", word, pair ? "two vectors" : "a vector"),
+             token);
         return add(Node{}, token);
       }
-      const Node& number = kernel_[args[1]];
+      const Node& number = kernel_[args.back()];
       k = number.op == Op::constant && number.shape() == Shape{Type::i64} ? integer_value(number)
                                                                           : -1;
       operands.pop_back();

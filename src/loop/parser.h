@@ -52,6 +52,7 @@ class Parser : private TokenReader {
   void array();
   void assignment();
   void store();
+  void prefetch();
   Stmt& push(StmtKind kind);
   LocalId define(const std::string& name, LocalKind kind, Shape shape, const Token& at);
   Shape shape();

@@ -109,6 +109,8 @@ std::string Printer::call(std::string_view callee, const Node& node) const {
 std::string Printer::vector(const Node& node) const {
   const std::string_view word = info(node.op).name;
   if (node.op == Op::lane) return fmt::format("lane({}, {})", expr(node.args[0]), node.id);
+  if (node.op == Op::even || node.op == Op::odd)
+    return fmt::format("{}({}, {}, {})", word, expr(node.args[0]), expr(node.args[1]), node.id);
   const bool counted = node.op == Op::spread || node.op == Op::ramp;
   return call(counted ? fmt::format("{}{}", word, node.lanes) : std::string(word), node);
 }
@@ -142,6 +144,8 @@ std::string Printer::bare(const Node& node, int level) const {
     case Op::high:
     case Op::join:
     case Op::lane:
+    case Op::even:
+    case Op::odd:
       return vector(node);
     case Op::cast:
       return call(name(node.type), node);
@@ -196,6 +200,8 @@ std::string Printer::statement(const Stmt& s) const {
     case StmtKind::store:
       return fmt::format("store {}{} = {}", program_[s.buffer].name,
                          address(kernel_[s.b].lanes, s.a, s.stride, s.first), expr(s.b));
+    case StmtKind::prefetch:
+      return fmt::format("prefetch {}[{}]", program_[s.buffer].name, expr(s.a));
     case StmtKind::comment:
       break;
   }

@@ -18,7 +18,8 @@ constexpr OpInfo op_table[] = {
     {"round", 1, "", OpForm::leaf, OpRule::leaf},    {"spread", 1, "", OpForm::leaf, OpRule::leaf},
     {"ramp", 1, "", OpForm::leaf, OpRule::leaf},     {"low", 1, "", OpForm::leaf, OpRule::leaf},
     {"high", 1, "", OpForm::leaf, OpRule::leaf},     {"join", 2, "", OpForm::leaf, OpRule::leaf},
-    {"lane", 1, "", OpForm::leaf, OpRule::leaf},
+    {"lane", 1, "", OpForm::leaf, OpRule::leaf},     {"even", 2, "", OpForm::leaf, OpRule::leaf},
+    {"odd", 2, "", OpForm::leaf, OpRule::leaf},
 #define TANG_LOOP_OP(name, arity, spelling, form, rule) \
   {#name, arity, spelling, OpForm::form, OpRule::rule},
 #include "loop/ops.def"

@@ -41,6 +41,8 @@
 //   x[v]                       the elements that a vector of integers names; a buffer's only
 //   low(v) high(v) join(a, b)  halves, of two lanes a scalar, and what has these halves
 //   lane(v, 3)                 one lane, numbered by a constant
+//   even(a, b, 2) odd(a, b, 2) of lanes in runs of 2: the runs of even (odd) number of a, each
+//                              followed by the same of b: a0 a1 b0 b1 a4 a5 b4 b5
 //
 // Loop variables, bounds, indices of `x[i : 8]` and conditions of `if` are scalars.
 //
@@ -54,6 +56,8 @@
 // and differs from symbols and buffers; types agree; only a `var` is assigned; a kernel loads what
 // it declares to read and stores what it declares to write; inputs are not written; nothing is read
 // before some kernel writes it. Arrays have constant sizes, so a kernel allocates nothing.
+//
+// `prefetch x[i]` says that the line of an element will be needed; the element need not exist.
 //
 // Threads. An outermost loop may be `parallel`: its iterations are independent, so that parts of
 // the kernel can run some of them each, in any order. Every part computes what stands outside of
@@ -113,6 +117,8 @@ enum class Op : uint8_t {
   high,      // the second half
   join,      // args[0], then args[1]
   lane,      // lane `id` of args[0]
+  even,      // runs of `id` lanes: those of even number of args[0], each before that of args[1]
+  odd,       // those of odd number
 #define TANG_LOOP_OP(name, ...) name,
 #include "loop/ops.def"
 };
@@ -195,16 +201,17 @@ struct Local {
 enum class Hint : uint8_t { none, vector, unroll, parallel };
 
 enum class StmtKind : uint8_t {
-  for_,     // local in a .. b (exclusive) step `step` > 0; opens a body
-  if_,      // a; opens a body
-  end,      // closes the innermost open body
-  let,      // local = a
-  var,      // local = a
-  array,    // local, elements undefined
-  assign,   // var local = a
-  set,      // array local[a] = b
-  store,    // buffer[a] = b
-  comment,  // comments[text]
+  for_,      // local in a .. b (exclusive) step `step` > 0; opens a body
+  if_,       // a; opens a body
+  end,       // closes the innermost open body
+  let,       // local = a
+  var,       // local = a
+  array,     // local, elements undefined
+  assign,    // var local = a
+  set,       // array local[a] = b
+  store,     // buffer[a] = b
+  prefetch,  // the line of buffer[a], which need not exist
+  comment,   // comments[text]
 };
 
 struct Stmt {

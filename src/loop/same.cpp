@@ -44,7 +44,7 @@ class Signature {
   void statement(const Stmt& s) {
     add(s.kind), add(s.hint), add(s.local), add(s.step);
     for (const Value v : {s.a, s.b, s.stride, s.first}) add(v.id);
-    if (s.kind == StmtKind::store) add(number(s.buffer));
+    if (s.kind == StmtKind::store || s.kind == StmtKind::prefetch) add(number(s.buffer));
   }
 
   uint64_t number(BufferId id) const {

@@ -345,6 +345,15 @@ void KernelVerifier::statement(const Stmt& s) {
     case StmtKind::store:
       check_store(s);
       break;
+    case StmtKind::prefetch: {
+      const auto has = [&](const std::vector<BufferId>& list) {
+        return std::find(list.begin(), list.end(), s.buffer) != list.end();
+      };
+      if (!has(kernel_.reads) && !has(kernel_.writes))
+        complain("E0410", "fetches from a buffer it declares neither to read nor to write");
+      use(s.a, {Type::i64}, "the index");
+      break;
+    }
     case StmtKind::comment:
       break;
   }

@@ -29,6 +29,8 @@ class Blocks {
       for (DimId d : n_.points) shape.sizes[d] = 1;
     k_.nest = plan_nest(g, shape, m_);
     if (n_.scan && n_.scan->matrix) return matrix_blocks();
+    if (n_.folds.size() == 1 && !n_.scan && k_.inlined.empty() && !row_ && strided_blocks(shape))
+      return;
     const bool one_fold = n_.folds.size() == 1 && !n_.scan && !n_.reduce.empty();
     const auto pivot = one_fold ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
     if (pivot && fits(*pivot) && wanted_ != false) {
@@ -38,7 +40,11 @@ class Blocks {
     if (!k_.inlined.empty() && !n_.folds.empty()) return inlined_blocks();
     if (pivot && wanted_.value_or(narrow())) return narrow_blocks();
     if (!one_fold || row_) return;
-    if (!padded_blocks()) product_blocks();
+    if (padded_blocks()) return;
+    if (k_.nest.tile.size() == 1)
+      column_blocks();
+    else
+      product_blocks();
   }
 
   // Loops of one step around windows, and no register tiles.
@@ -259,33 +265,84 @@ class Blocks {
 
   // ---- sums of products ------------------------------------------------------------------------
 
-  // Large operands go to panels that fit the caches (Goto and van de Geijn, "Anatomy of
+  // Large operands go to windows that fit the caches (Goto and van de Geijn, "Anatomy of
   // high-performance matrix multiplication", 2008): a panel of terms by vectors' columns in the
-  // first level, a block of rows by terms in the second.
+  // first level, a block of rows by terms in the second. Vectors run along the columns in which the
+  // target lies side by side; an operand that does not is turned on its way to the panels.
   void product_blocks() {
     const MonoidFacts f = facts(g, n_.folds[0].monoid);
     if (!f.sum || k_.nest.tile.size() != 2 || n_.reduce.size() != 1) return;
-    const DimId rows = k_.nest.tile[0].dim, columns = k_.nest.tile[1].dim, terms = n_.reduce[0];
     const int64_t width = k_.nest.tile[1].elem;
-    if (width == 1 || !contains(n_.points, columns) || !contains(n_.points, rows)) return;
+    const auto pair = rows_and_columns();
+    if (width == 1 || !pair) return;
+    const auto [rows, columns] = *pair;
+    const DimId terms = n_.reduce[0];
     const auto m = size(rows), n = size(columns), k = size(terms);
     if (!m || !n || !k || *m < 4 * row_registers) return;
     const auto across = operand(columns, rows, terms), down = operand(rows, columns, terms);
-    if (!across || !down || *n * *k * 4 <= m_.l2_bytes / 4) return;
+    if (!across || !down) return;
+    const bool turned = moves_by_more(*across, columns);
+    if (turned ? *k < width || *n < 2 * width : *n * *k * 4 <= m_.l1_bytes) return;
     const Target& target = n_.targets[0];
     const bool in_output = n_.targets.size() == 1 && g[target.tensor].storage() == Format::f32 &&
                            target.points == n_.points;
     const int64_t block_k = in_output ? even(*k, m_.l1_bytes / 16 / width, 8) : *k;
     const int64_t block_n = even(*n, largest_window * 3 / block_k, 2 * width);
     const int64_t block_m = even(*m, m_.l2_bytes / 16 / block_k, row_registers);
+    k_.nest.points = n_.points;
+    std::erase(k_.nest.points, rows), std::erase(k_.nest.points, columns);
+    k_.nest.points.insert(k_.nest.points.end(), {columns, rows});
+    k_.nest.reduce = n_.reduce;
     k_.nest.tile = {{rows, row_registers, 1}, {columns, 2, width}};
     for (DimId d : n_.points)
       if (d != rows && d != columns) k_.blocks.push_back({d, 1});
     if (block_n < *n) k_.blocks.push_back({columns, block_n});
     if (block_k < *k) k_.blocks.push_back({terms, block_k});
-    k_.stages.push_back(panels(*across, columns, width, k_.blocks.size()));
+    k_.stages.push_back(window(*across, columns, 2 * width, k_.blocks.size()));
+    if (*m * *k * 4 <= m_.l2_bytes / 4) return;
     if (block_m < *m) k_.blocks.push_back({rows, block_m});
-    k_.stages.push_back(panels(*down, rows, row_registers, k_.blocks.size()));
+    k_.stages.push_back(window(*down, rows, 0, k_.blocks.size()));
+  }
+
+  // Sums along the columns of a matrix that no cache holds: a few rows at a time are read from end
+  // to end, and the sums stay in the first level.
+  void column_blocks() {
+    const MonoidFacts f = facts(g, n_.folds[0].monoid);
+    const DimId columns = k_.nest.tile[0].dim;
+    if (!f.sum || n_.reduce.size() != 1 || !n_.guards.empty() || !contains(n_.points, columns))
+      return;
+    const Target& target = n_.targets[0];
+    const auto n = size(columns), k = size(n_.reduce[0]);
+    if (n_.targets.size() != 1 || g[target.tensor].storage() != Format::f32 || !n || !k) return;
+    if (target.points != n_.points || k_.nest.tile[0].elem == 1) return;
+    constexpr int64_t rows = 8, page = 4096;
+    const int64_t most = m_.l1_bytes / 2 / 4;
+    if (*n * 4 < page / 4 || *n * *k * 4 <= m_.l2_bytes / 2 || *k < 2 * rows) return;
+    for (DimId d : n_.points)
+      if (d != columns) k_.blocks.push_back({d, 1});
+    if (*n > most) k_.blocks.push_back({columns, even(*n, most, k_.nest.tile[0].size())});
+    k_.blocks.push_back({n_.reduce[0], rows});
+  }
+
+  // The two points of a register tile: those of the nest, unless one of them is summed over or the
+  // target lies side by side along the other.
+  std::optional<std::pair<DimId, DimId>> rows_and_columns() const {
+    DimId rows = k_.nest.tile[0].dim, columns = k_.nest.tile[1].dim;
+    const std::vector<DimId>& points = n_.targets[0].points;
+    if (points.size() < 2 || !contains(n_.points, rows)) return std::nullopt;
+    if (rows == points.back() && contains(n_.points, columns)) std::swap(rows, columns);
+    if (contains(n_.points, columns)) return std::pair(rows, columns);
+    columns = points.back();
+    for (DimId d : points)
+      if (d != columns && operand(d, columns, n_.reduce[0])) rows = d;
+    if (rows == columns) return std::nullopt;
+    return std::pair(rows, columns);
+  }
+
+  bool moves_by_more(LeafId l, DimId d) const {
+    const Access a = access_of(g, g.leaf(l).tensor, g.leaf(l).forms);
+    const auto at = a.strides.find(d);
+    return at != a.strides.end() && !(at->second == Poly(1));
   }
 
   // A sum whose conditions keep one operand inside its tensor, and which no row coordinate enters:
@@ -320,6 +377,33 @@ class Blocks {
     return false;
   }
 
+  // An operand that moves by several elements along the coordinate in which the target lies side by
+  // side: in a window whose phases lie apart it moves by one.
+  bool strided_blocks(NestShape shape) {
+    const std::vector<DimId>& points = n_.targets[0].points;
+    if (points.empty() || n_.scan) return false;
+    const DimId d = points.back();
+    const NestPlan plain = k_.nest;
+    for (LeafId l : leaves_of(g, n_)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.forms.empty()) continue;
+      const auto step = leaf.forms.back().coefficient(d).constant();
+      if (!step || *step < 2 || *step > 4) continue;
+      const Access one = access_of(g, leaf.tensor, leaf.forms);
+      for (Access& a : shape.accesses)
+        if (!a.store && a.strides == one.strides) a.strides[d] = Poly(1);
+      k_.nest = plan_nest(g, shape, m_);
+      const bool along = k_.nest.tile.size() == 2 && k_.nest.tile[1].dim == d;
+      if (along && padded_blocks()) {
+        k_.stages.back().phases = *step;
+        return true;
+      }
+      k_.nest = plain;
+      return false;
+    }
+    return false;
+  }
+
   // Whether the terms are products with the read as a factor, so that they are 0 where it is.
   bool is_factor(LeafId l) const {
     std::vector<ExprId> factors = {n_.folds[0].args[0]};
@@ -345,18 +429,19 @@ class Blocks {
     std::optional<LeafId> found;
     for (LeafId l : leaves_of(g, n_)) {
       const Leaf& leaf = g.leaf(l);
-      if (leaf.what != Leaf::What::read || !mentions(l, d)) continue;
+      if (leaf.what != Leaf::What::read || !mentions(l, d) || !mentions(l, terms)) continue;
       const bool plain = std::all_of(leaf.forms.begin(), leaf.forms.end(), [](const Form& form) {
         return form.as_pick() || form.is_constant();
       });
-      if (found || !plain || mentions(l, other) || !mentions(l, terms)) return std::nullopt;
+      if (found || !plain || mentions(l, other)) return std::nullopt;
       if (leaf.guarded || count_reads(leaf.tensor) != 1) return std::nullopt;
       found = l;
     }
     return found;
   }
 
-  StagePlan panels(LeafId l, DimId d, int64_t width, size_t level) const {
+  // A window of an operand, in panels along a coordinate if they have a width.
+  StagePlan window(LeafId l, DimId d, int64_t width, size_t level) const {
     const Leaf& leaf = g.leaf(l);
     StagePlan s;
     s.tensor = leaf.tensor;

@@ -70,6 +70,7 @@ class Line {
       text += (text.empty() ? "windows " : ", ") + g[s.tensor].name;
       if (s.panel > 0) text += fmt::format(" in panels of {}", s.panel);
       if (s.padded) text += " with zeros around";
+      if (s.phases > 1) text += fmt::format(" in {} phases", s.phases);
     }
     if (!text.empty()) part(text);
   }

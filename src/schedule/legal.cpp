@@ -253,6 +253,11 @@ class Legality {
     if (s.panel != 0 && s.panel < 2)
       return no("stages", value, fmt::format("a panel of width {} is none", s.panel),
                 "reshape_bij");
+    if (s.phases < 1 || (s.phases > 1 && (!s.padded || s.panel != 0)))
+      return no("stages", value,
+                fmt::format("{} phases are none of a window with zeros around it, without panels",
+                            s.phases),
+                "reshape_bij");
     return panels(s, value);
   }
 

@@ -202,6 +202,7 @@ Result<StagePlan> Pinned::stage(const KernelPlan& k, const StagePin& pin) const 
                                    "levels begin at 0, outside of all block loops", "purity", ""}));
   s.level = static_cast<size_t>(pin.level);
   s.padded = pin.padded;
+  s.phases = pin.phases;
   const bool row = k.by_rows(g[*t].node) != nullptr;
   if (pin.axes) {
     for (const std::string& name : *pin.axes) {

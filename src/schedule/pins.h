@@ -25,6 +25,7 @@ struct StagePin {
   std::optional<std::vector<std::string>> axes;  // names or numbers, slowest first
   std::optional<PanelPin> panel;
   bool padded = false;
+  int64_t phases = 1;
 };
 
 struct TilePin {

@@ -42,6 +42,7 @@ struct StagePlan {
   size_t panel_axis = 0;     // cut in panels of `panel`, each of which holds all other axes
   int64_t panel = 0;         // 0: row-major
   bool padded = false;       // with zeros outside of the tensor, for conditions that keep inside
+  int64_t phases = 1;        // every so many elements of the last axis lie side by side
 };
 
 struct KernelPlan {

@@ -31,6 +31,7 @@ json stage_json(const Graph& g, const StagePlan& s) {
   if (s.panel > 0)
     j["panel"] = {{"axis", axis_name(g, s.tensor, s.panel_axis)}, {"width", s.panel}};
   if (s.padded) j["padded"] = true;
+  if (s.phases > 1) j["phases"] = s.phases;
   return j;
 }
 
@@ -215,7 +216,8 @@ class Reader {
                     [&](const json& y, const std::string& at) { return axis(y, at); });
              }},
             {"panel", panel},
-            {"padded", [&](const json& x, const std::string& w) { s.padded = truth(x, w); }}});
+            {"padded", [&](const json& x, const std::string& w) { s.padded = truth(x, w); }},
+            number_field("phases", s.phases, false)});
     return s;
   }
 

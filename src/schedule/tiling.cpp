@@ -18,24 +18,34 @@ class Tiler {
   NestPlan run() {
     NestPlan plan{s.points, s.reduce, {}};
     const std::optional<DimId> vector = best_vector();
-    if (!vector) return plan;
+    if (!vector) {
+      if (const auto d = s.commutative && s.states == 1 ? longest() : std::nullopt)
+        plan.tile.push_back({*d, 8, 1});
+      return plan;
+    }
     const int64_t width = m_.vector_bytes / (s.wide ? 8 : 4);
     TileDim across{*vector, 1, width};
     const bool lanes = contains(s.reduce, *vector);
     const std::optional<DimId> along = best_shared(*vector);
     if (s.reduce.empty()) {
+      if (const auto d = turned(*vector, width)) {
+        plan.tile.push_back({*d, width, 1});
+        plan.tile.push_back(across);
+        order(plan, *vector, d);
+        return plan;
+      }
       across.reg = fit(*vector, width, 2);
     } else if (along && !lanes) {
       registers(*along, across, plan);
     } else {
       const int64_t most = std::max<int64_t>(1, 8 / static_cast<int64_t>(s.states));
       if (along)
-        plan.tile.push_back({*along, std::min<int64_t>(size(*along).value_or(4), 4), 1});
+        plan.tile.push_back({*along, rows_of(*along, most), 1});
       else
         across.reg = fit(*vector, width, std::min<int64_t>(4, most));
     }
     plan.tile.push_back(across);
-    order(plan, *vector, along);
+    order(plan, *vector, s.reduce.empty() ? std::nullopt : along);
     return plan;
   }
 
@@ -43,6 +53,22 @@ class Tiler {
   std::optional<int64_t> size(DimId d) const {
     const auto found = s.sizes.find(d);
     return found != s.sizes.end() ? found->second : g.extent(d).constant();
+  }
+
+  // Without vectors several terms apart wait less for each other: of the longest coordinate.
+  std::optional<DimId> longest() const {
+    std::optional<DimId> best;
+    int64_t most = 31;
+    for (DimId d : s.reduce)
+      if (const auto n = size(d); n && *n > most && *n % 8 == 0) best = d, most = *n;
+    return best;
+  }
+
+  // Rows that fold along the lanes of vectors: a power of two, so that they fill one in the end.
+  int64_t rows_of(DimId d, int64_t most) const {
+    int64_t rows = 1;
+    while (2 * rows <= std::min(most, size(d).value_or(most))) rows *= 2;
+    return rows;
   }
 
   // Registers that an extent fills, no more than wanted.
@@ -71,8 +97,10 @@ class Tiler {
       }
       total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -5) : 1;
     }
-    if (contains(s.reduce, d)) total -= 3;
-    return total;
+    if (!contains(s.reduce, d)) return total;
+    const int64_t width = m_.vector_bytes / (s.wide ? 8 : 4);
+    total -= 3;
+    return n && *n < width ? static_cast<int>(total * *n / width) : total;
   }
 
   std::optional<DimId> best_vector() const {
@@ -109,6 +137,18 @@ class Tiler {
       }
     }
     return best;
+  }
+
+  // A point along which what is read lies side by side where it does not along the vectors: a tile
+  // of both is read in vectors and turned in registers.
+  std::optional<DimId> turned(DimId vector, int64_t width) const {
+    std::optional<DimId> found;
+    for (const Access& a : s.accesses) {
+      if (a.store || motion(a, vector) != 2) continue;
+      for (DimId d : s.points)
+        if (motion(a, d) == 1 && size(d).value_or(width) >= width && a.gathered.empty()) found = d;
+    }
+    return found;
   }
 
   bool moves_in_terms(const Access& a) const {
@@ -165,7 +205,7 @@ class Tiler {
       points.erase(at);
       points.push_back(vector);
     }
-    if (along && !plan.reduce.empty()) {
+    if (along) {
       points.erase(std::find(points.begin(), points.end(), *along));
       points.push_back(*along);
     }

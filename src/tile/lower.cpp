@@ -25,6 +25,7 @@ Result<LoweredKernel> KernelLowering::run() {
   for (NodeId i : plan_->inlined) inlined_.push_back(g[i]);
   gate();
   env_.contract = plan_->contract;
+  env_.line_bytes = machine_.line_bytes;
   env_.real = wide() ? Format::f64 : Format::f32;
   const auto inside = [&](TensorId t) {
     return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {

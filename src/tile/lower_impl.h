@@ -63,11 +63,13 @@ class KernelLowering {
   // Windows (lower_window.cpp).
   void stage(const StagePlan& s);
   std::vector<LeafId> reads_of(TensorId t) const;
-  std::vector<Poly> window_extents(const std::vector<Span>& spans, const StagePlan& s) const;
+  std::vector<Poly> window_extents(const std::vector<Span>& spans, const StagePlan& s,
+                                   int64_t slack) const;
   void window(TensorId t, const std::vector<Span>& spans, const StagePlan& s);
   Span range_of(const std::vector<Form>& forms);
   Span span_of(DimId d) const;
   void copy_stage(const StagePlan& s);
+  bool split_phases(const StagePlan& s, const Span& span, Nest& n, std::vector<Form>& at);
   std::vector<ExprId> factors_beside(TensorId t) const;
   void compute_stage(const StagePlan& s);
   void compute_rows(const KernelPlan& rows);

@@ -1,5 +1,6 @@
 // Windows: what a block reads of a tensor, in memory of the kernel.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,7 @@ std::vector<LeafId> KernelLowering::reads_of(TensorId t) const {
 
 // Extents of a window; those that are not known follow from the first limits.
 std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans,
-                                                 const StagePlan& s) const {
+                                                 const StagePlan& s, int64_t slack) const {
   std::vector<Poly> extents;
   for (size_t a = 0; a < spans.size(); ++a) {
     const Form between = spans[a].hi[0] - spans[a].lo[0];
@@ -37,6 +38,7 @@ std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans,
     if (spans[a].most) {
       int64_t n = std::max<int64_t>(*spans[a].most, 1);
       if (s.panel > 0 && a == s.panel_axis) n = rounded_up(n, s.panel);
+      if (s.padded && a + 1 == spans.size()) n = rounded_up(n + slack * s.phases, s.phases);
       extent = Poly(n);
     }
     extents.push_back(extent);
@@ -53,7 +55,11 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
   m.space = Space::packed;
   m.format = kind(g[t].storage()) == Kind::real ? env_.real : g[t].storage();
   if (info(m.format).bits < 8) m.format = Format::i8;
-  m.extents = window_extents(spans, s);
+  int64_t slack = 0;  // what the last tile of vectors reads beyond its coordinate
+  for (const TileDim& tile : plan_->nest.tile)
+    if (const auto n = g.extent(tile.dim).constant(); n && tile.elem > 1)
+      slack = rounded_up(*n, tile.size()) - *n;
+  m.extents = window_extents(spans, s, slack);
   Place place;
   std::vector<int64_t> size;
   std::vector<std::string> axes;
@@ -86,8 +92,15 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
   for (size_t k = s.axes.size(); k-- > 0;) {
     const size_t a = s.axes[k];
     if (s.panel > 0 && a == s.panel_axis) continue;
-    m.layout.digits.push_back({{static_cast<uint32_t>(a), 1, 0}, step});
     strides[a] = step / bytes;
+    if (s.phases > 1 && a + 1 == spans.size()) {
+      const int64_t each = size[a] / s.phases;
+      m.layout.digits.push_back({{static_cast<uint32_t>(a), s.phases, 0}, step});
+      m.layout.digits.push_back({{static_cast<uint32_t>(a), 1, s.phases}, step * each});
+      strides[a] *= each;
+    } else {
+      m.layout.digits.push_back({{static_cast<uint32_t>(a), 1, 0}, step});
+    }
     step *= size[a];
   }
   if (s.panel > 0) {
@@ -98,6 +111,9 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
   std::reverse(m.layout.digits.begin(), m.layout.digits.end());
   m.layout.align = 64;
   place.memory = b.memory(std::move(m), axes);
+  place.room_axis = s.padded ? spans.size() - 1 : s.panel_axis;
+  place.room = s.panel;
+  if (s.padded) place.slack = slack, place.step = s.phases;
   env_.places[t] = std::move(place);
   strides_[t] = std::move(strides);
 }
@@ -150,6 +166,21 @@ void KernelLowering::stage(const StagePlan& s) {
     copy_stage(s);
 }
 
+// The last coordinate of a copy, from a constant on, as a phase and a step: vectors run along the
+// steps, which lie side by side in the window.
+bool KernelLowering::split_phases(const StagePlan& s, const Span& span, Nest& n,
+                                  std::vector<Form>& at) {
+  if (!span.lo[0].is_constant() || !span.most) return false;
+  const DimId phase = g.add_dim("v", Poly(s.phases));
+  const DimId step = g.add_dim("u", Poly((*span.most + s.phases - 1) / s.phases));
+  n.points.back() = phase;
+  n.points.push_back(step);
+  at.back() =
+      Poly(s.phases) * Form::coordinate(step) + Form::coordinate(phase) + Form(span.lo[0].base);
+  n.tile = {{step, 1, machine_.vector_bytes / (env_.real == Format::f64 ? 8 : 4)}};
+  return true;
+}
+
 void KernelLowering::copy_stage(const StagePlan& s) {
   const std::vector<LeafId> reads = reads_of(s.tensor);
   if (reads.empty()) return;
@@ -173,6 +204,12 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   window(w, spans, s);
   if (!failure_.empty()) return;
   env_.places[w].covers = true;
+  if (s.padded) {  // whole tiles are read of it
+    Span& last = spans.back();
+    last.most = last.size = b.kernel()[env_.places[w].memory].extents.back().constant();
+    last.hi = {last.lo[0] + Form(*last.most)};
+  }
+  const int64_t slack = std::exchange(env_.places[w].slack, 0);  // the copy takes all there is
   // A coordinate of its own for each axis; where the window may leave the tensor, shifted by one,
   // so that nothing is taken for granted about it.
   Nest n;
@@ -187,12 +224,27 @@ void KernelLowering::copy_stage(const StagePlan& s) {
     n.points.push_back(d);
     at.push_back(Form::coordinate(d) - Form(shift));
   }
+  const bool apart = s.phases > 1 && split_phases(s, spans.back(), n, at);
   Store store;
   store.tensor = w;
   store.at = at;
   store.value = inside ? g.read(s.tensor, at) : g.guarded_read(s.tensor, at, first.fill());
   n.stores = {store};
-  run_nest(std::move(n));
+  if (!apart) {
+    const NestPlan plan = plan_nest(g, shape(n), machine_);
+    n.tile = plan.tile;
+    // Panels are written whole.
+    for (TileDim& t : n.tile)
+      if (s.panel > 0 && t.dim == n.points[s.panel_axis] && s.panel % t.elem == 0)
+        t.reg = s.panel / t.elem;
+    n.points = plan.points;
+  }
+  // Short runs far apart come before they are wanted only if they are asked for.
+  constexpr int64_t rows_ahead = 4;
+  const auto run = spans.back().most, length = copy.shape.back().constant();
+  if (run && length && *run < *length) n.ahead = rows_ahead;
+  NestLowering(g, b, env_).run(n);
+  env_.places[w].slack = slack;
   if (s.padded) needless_ = inside_bounds(g, s.tensor, first.forms);
   const auto staged = [&](ExprId e) {
     return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {

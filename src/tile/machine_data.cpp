@@ -296,7 +296,9 @@ void Machine::map(Warp& w, const Op& op) {
   for (const Instance& t : args) where.push_back(&aligned(w, t.part->placement, id));
   std::vector<Flat> forms;
   for (const Leaf& leaf : op.leaves) forms.push_back(flat(leaf.form));
-  auto& body = bodies_.try_emplace(&op, k_.pool, op.body).first->second;
+  const auto is_wide = [&](ValueId v) { return k_[v].type.format == Format::f64; };
+  const bool wide = is_wide(op.results[0]) || std::any_of(op.args.begin(), op.args.end(), is_wide);
+  auto& body = bodies_.try_emplace(&op, k_.pool, op.body, !wide).first->second;
   auto part = new_part(id, w.within);
   std::vector<int64_t> index = w.index;
   bool held = true;

@@ -226,9 +226,12 @@ void NestLowering::start() {
     }
   left_.clear();
   std::vector<State> states;
+  late_ = !lanes && std::any_of(nest_->parts.begin(), nest_->parts.end(),
+                                [&](const Part& p) { return starts_far(p); });
   for (const Part& p : nest_->parts) {
     const std::vector<DimId> dims = state_dims(p, true);
-    const ExprId first = p.initial != ExprId::none && !lanes ? p.initial : p.identity;
+    if (late_) fetch(p);
+    const ExprId first = p.initial != ExprId::none && !lanes && !late_ ? p.initial : p.identity;
     states.push_back({expanded(eval(first), dims), dims});
   }
   left_ = std::move(states);
@@ -241,6 +244,45 @@ std::vector<ExprId> NestLowering::conditions(const std::vector<Guard>& guards) {
     if (std::find(enforced_.begin(), enforced_.end(), guard) == enforced_.end())
       result.push_back(condition_of(g, guard));
   return result;
+}
+
+// Whether a state starts from memory that others than the kernel have too: too far to wait for.
+bool NestLowering::starts_far(const Part& p) const {
+  if (p.initial == ExprId::none || g.pool[p.initial].op != tang::Op::var) return false;
+  const tang::Leaf l = g.leaf(g.pool[p.initial].variable());
+  return l.what == tang::Leaf::What::read &&
+         b.kernel()[env_.places.at(l.tensor).memory].role != Memory::Role::local;
+}
+
+// Asks for the lines of what a tile of states starts from.
+void NestLowering::fetch(const Part& p) {
+  if (!starts_far(p)) return;
+  const tang::Leaf l = g.leaf(g.pool[p.initial].variable());
+  std::vector<std::vector<Form>> places = {reference(l.tensor, l.forms).at};
+  const int64_t line = std::max<int64_t>(1, env_.line_bytes * 8 / info(g[l.tensor].storage()).bits);
+  for (const auto& [d, tile] : open_tiles_) {
+    const DimId axis = b.axis(g[d].name);
+    const int64_t step = places[0].back().mentions(axis) ? line : 1;
+    std::vector<std::vector<Form>> next;
+    for (const std::vector<Form>& at : places)
+      for (int64_t e = 0; e < tile.size() - 1 + step; e += step) {
+        next.push_back(at);
+        for (Form& f : next.back())
+          f = substitute(f, [&](DimId x) {
+            return x == axis ? std::optional(Form(std::min(e, tile.size() - 1))) : std::nullopt;
+          });
+      }
+    if (contains(p.varies, d)) places = std::move(next);
+  }
+  constexpr size_t many = 24;
+  if (places.size() > many) return;
+  for (std::vector<Form>& at : places) {
+    Op op;
+    op.kind = OpKind::prefetch;
+    op.refs = {reference(l.tensor, l.forms)};
+    op.refs[0].at = std::move(at);
+    b.add(std::move(op));
+  }
 }
 
 // All states after a term are computed from those before it.
@@ -273,13 +315,33 @@ void NestLowering::finish() {
   left_.clear();
 }
 
+// Rows of states whose terms lie in the lanes of vectors: once folded, the rows fill a vector
+// themselves, and what is computed from them is.
+void NestLowering::rows_to_lanes(const std::vector<DimId>& lanes) {
+  if (lanes.size() != 1) return;
+  std::optional<DimId> rows;
+  for (const auto& [d, t] : open_tiles_) {
+    if (d == lanes[0]) continue;
+    const bool power = (t.reg & (t.reg - 1)) == 0;
+    if (rows || t.elem != 1 || !power || t.reg > tile_of(lanes[0])->elem) return;
+    rows = d;
+  }
+  if (!rows) return;
+  for (const Part& p : nest_->parts)
+    if (!contains(p.varies, *rows) || p.kind != Kind::real) return;
+  TileDim& t = open_tiles_.at(*rows);
+  t = {*rows, 1, t.reg};
+  for (size_t s = scope_of_.at(*rows); s < scopes_.size(); ++s) scopes_[s].values.clear();
+}
+
 // The fold over the lanes, and what the states started from before it.
 void NestLowering::fold_lanes() {
   std::vector<DimId> lanes;
   for (DimId d : nest_->reduce)
     if (tile_of(d)) lanes.push_back(d);
-  if (nest_->parts.empty() || lanes.empty()) return;
-  for (size_t k = 0; k < left_.size();) {
+  if (nest_->parts.empty() || (lanes.empty() && !late_)) return;
+  rows_to_lanes(lanes);
+  for (size_t k = 0; k < left_.size() && !lanes.empty();) {
     Op op;
     op.kind = OpKind::reduce;
     op.monoid = monoid(nest_->parts[k].fold);
@@ -330,7 +392,7 @@ void NestLowering::store_all(const std::vector<Store>& stores) {
         dims.push_back(t.dim);
     op.args = {expanded(eval(s.value), dims)};
     op.refs = {reference(s.tensor, s.at)};
-    masked(op.valid, dims);
+    masked(op.valid, dims, s.tensor, s.at);
     for (ExprId holds : conditions(nest_->gates)) {
       const ExprId one = g.pool.make(Scalar::select, holds, g.pool.integer(1), g.pool.integer(0));
       op.valid.push_back(Form::gathered(index_of(eval(one))) - Form(1));

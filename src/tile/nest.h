@@ -41,6 +41,10 @@ struct Place {
   MemoryId memory = MemoryId::none;
   std::vector<Form> origin;  // empty: none
   bool covers = false;       // a window that holds all that is read of it
+  // Along one axis there are more elements than are wanted: up to a multiple of `room` from the
+  // origin on, and for a coordinate that moves by `step` elements `slack` more of its values.
+  size_t room_axis = 0;
+  int64_t room = 0, slack = 0, step = 1;
 };
 
 struct Environment {
@@ -48,6 +52,7 @@ struct Environment {
   std::map<TensorId, Place> places;
   Format real = Format::f32;  // what reals are computed in
   bool contract = true;       // a product and a sum may be one operation
+  int64_t line_bytes = 64;    // of memory that others have too
 };
 
 // A component of a fold's state. In `step` and `combine`, left leaves are the states before, by
@@ -80,6 +85,7 @@ struct Nest {
   std::vector<Store> term_stores;       // at each term, before its guards; no left leaves
   std::vector<Store> stores;
   bool parallel = false;  // outermost loops over points are parallel
+  int64_t ahead = 0;      // so many steps of the last point but one ahead, lines are asked for
 };
 
 class NestLowering {
@@ -144,6 +150,10 @@ class NestLowering {
   void finish();
   void fold_lanes();
   void store_all(const std::vector<Store>& stores);
+  void rows_to_lanes(const std::vector<DimId>& lanes);
+  bool starts_far(const Part& p) const;
+  void fetch(const Part& p);
+  void fetch_ahead(const tang::Leaf& l, const Key& key);
 
   // Expressions (nest_expr.cpp).
   const Depends& depends(ExprId e);
@@ -158,7 +168,9 @@ class NestLowering {
   ExprId position(Op& op, const Form& f);
   Form form(const Form& f);
   std::vector<Form> bounds(const tang::Leaf& leaf);
-  void masked(std::vector<Form>& valid, const std::vector<DimId>& dims) const;
+  void masked(std::vector<Form>& valid, const std::vector<DimId>& dims, TensorId t,
+              const std::vector<Form>& at) const;
+  bool has_room(DimId d, TensorId t, const std::vector<Form>& at) const;
   PlacementId placement(const std::vector<DimId>& dims);
   Format format(Kind k) const;
   std::optional<std::pair<ExprId, ExprId>> factors(uint32_t part);
@@ -175,6 +187,7 @@ class NestLowering {
   const Environment& env_;
   const Nest* nest_ = nullptr;
   bool folding_ = false;
+  bool late_ = false;  // what states start from is combined after the terms
   std::vector<Scope> scopes_;
   std::map<DimId, size_t> scope_of_;
   std::map<DimId, Form> coordinate_;     // of open coordinates

@@ -186,10 +186,27 @@ std::vector<Form> NestLowering::bounds(const tang::Leaf& l) {
   return result;
 }
 
-// Adds the conditions under which elements along these coordinates are there.
-void NestLowering::masked(std::vector<Form>& valid, const std::vector<DimId>& dims) const {
+// Whether whole tiles of a point are in a window that is larger than what is wanted of it.
+bool NestLowering::has_room(DimId d, TensorId t, const std::vector<Form>& at) const {
+  const Place& place = env_.places.at(t);
+  const TileDim* tile = tile_of(d);
+  if (!tile || contains(nest_->reduce, d)) return false;
+  for (size_t a = 0; a < at.size(); ++a)
+    if (a != place.room_axis && contains(dims_of(g, at[a]), d)) return false;
+  const Form& f = at[place.room_axis];
+  const auto n = span(d).size;
+  const int64_t beyond = n ? (tile->size() - *n % tile->size()) % tile->size() : place.slack + 1;
+  if (f.is_affine() && f.coefficient(d) == Poly(place.step) && beyond <= place.slack) return true;
+  return place.room > 0 && place.room % tile->size() == 0 && f == Form::coordinate(d) &&
+         place.origin[place.room_axis] == span(d).lo[0];
+}
+
+// Adds the conditions under which elements along these coordinates are there, in memory that has
+// no others.
+void NestLowering::masked(std::vector<Form>& valid, const std::vector<DimId>& dims, TensorId t,
+                          const std::vector<Form>& at) const {
   for (const Mask& m : masks_)
-    if (contains(dims, m.dim)) valid.push_back(m.holds);
+    if (contains(dims, m.dim) && !has_room(m.dim, t, at)) valid.push_back(m.holds);
 }
 
 // ---- evaluation --------------------------------------------------------------------------------
@@ -221,13 +238,36 @@ Ref NestLowering::reference(TensorId t, const std::vector<Form>& at) {
   return ref;
 }
 
+// Asks for the line that the read will want some steps of the last point but one later.
+void NestLowering::fetch_ahead(const tang::Leaf& l, const Key& key) {
+  if (b.kernel()[env_.places.at(l.tensor).memory].role == Memory::Role::local) return;
+  const DimId outer = nest_->points[nest_->points.size() - 2];
+  if (tile_of(outer)) return;
+  std::vector<Form> later = l.forms;
+  for (Form& f : later)
+    f = substitute(f, [&](DimId d) -> std::optional<Form> {
+      if (d == outer) return Form::coordinate(d) + Form(nest_->ahead);
+      return std::nullopt;
+    });
+  Op op;
+  op.kind = OpKind::prefetch;
+  op.refs = {reference(l.tensor, later)};
+  for (Form& f : op.refs[0].at)
+    f = substitute(f, [&](DimId d) -> std::optional<Form> {
+      if (b.kernel()[d].what == Index::What::axis) return Form(0);
+      return std::nullopt;
+    });
+  b.add(scopes_[key.scope].region, std::move(op));
+}
+
 ValueId NestLowering::load(LeafId id, const Key& key) {
   const tang::Leaf l = g.leaf(id);
+  if (nest_->ahead > 0 && nest_->points.size() > 1) fetch_ahead(l, key);
   Op op;
   op.kind = OpKind::load;
   op.refs = {reference(l.tensor, l.forms)};
   op.valid = bounds(l);
-  masked(op.valid, key.dims);
+  masked(op.valid, key.dims, l.tensor, l.forms);
   if (l.guarded) op.fill = l.fill().as_real();
   return define(std::move(op), g[l.tensor].name, key.dims, l.kind, key.scope);
 }

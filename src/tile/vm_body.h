@@ -9,10 +9,11 @@
 namespace tang::tile {
 
 // Everything is a number: integers below 2^53 and bools are exact in one, and the operations that
-// tile programs mostly consist of are done in place; the others by tang::apply.
+// tile programs mostly consist of are done in place; the others by tang::apply. Reals are rounded
+// after each operation if they are computed in f32.
 class Body {
  public:
-  Body(const ExprPool& pool, ExprId root) {
+  Body(const ExprPool& pool, ExprId root, bool in_f32) : in_f32_(in_f32) {
     std::vector<uint32_t> number;  // by ExprId
     for (ExprId id : pool.reachable(root)) {
       const ExprNode& n = pool[id];
@@ -38,6 +39,7 @@ class Body {
       values_[k] = s.op == tang::Op::constant ? s.constant
                    : s.op == tang::Op::var    ? variable(s.args[0])
                                               : operation(s);
+      if (in_f32_ && s.kind == Kind::real) values_[k] = static_cast<float>(values_[k]);
     }
     return values_.back();
   }
@@ -92,6 +94,7 @@ class Body {
     return apply(s.op, s.format, args[0], args[1], args[2], s.kind).as_real();
   }
 
+  bool in_f32_;
   std::vector<Step> steps_;
   std::vector<double> values_;
 };

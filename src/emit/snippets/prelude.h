@@ -24,6 +24,14 @@
 #define TANG_ROLLED
 #endif
 
+// The line of an element, which need not exist.
+#if defined(__GNUC__)
+#define TANG_PREFETCH(p, i) \
+  __builtin_prefetch((const void*)((uintptr_t)(p) + (uintptr_t)(i) * sizeof(*(p))))
+#else
+#define TANG_PREFETCH(p, i) ((void)(i))
+#endif
+
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>

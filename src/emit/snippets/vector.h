@@ -11,6 +11,12 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
+// A vector that stays in a register.
+#if defined(__GNUC__) && defined(__AVX2__)
+#define TANG_HOLD(v) __asm__("" : "+x"(v))
+#else
+#define TANG_HOLD(v) ((void)0)
+#endif
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define TANG_SHUFFLE 1

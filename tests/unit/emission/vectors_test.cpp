@@ -280,7 +280,7 @@ TEST(EmitVectorMemory, ArraysAndParts) {
   Builder b;
   for (const Type type : {Type::f64, Type::f32, Type::i64, Type::i32, Type::boolean}) {
     const BufferId x = b.buffer("x", format_of(type), count, Role::input);
-    const BufferId y = b.buffer("y", format_of(type), 512, Role::output);
+    const BufferId y = b.buffer("y", format_of(type), 1024, Role::output);
     b.begin_kernel("parts");
     const loop::Array a = b.array("a", type, 64);
     for (int k = 0; k < 4; ++k)
@@ -296,12 +296,17 @@ TEST(EmitVectorMemory, ArraysAndParts) {
       put(b.at(a, b.integer(19), {.lanes = lanes, .stride = b.integer(2)}));
       put(b.at(a, b.integer(21), {.lanes = lanes, .first = b.let("n", b.integer(1))}));
       put(b.join(b.high(v), b.low(v)));
+      for (int run = 1; run < lanes; run *= 2) {
+        put(b.even(v, b.join(b.high(v), b.low(v)), run));
+        put(b.odd(v, b.join(b.high(v), b.low(v)), run));
+      }
       put(b.lane(v, lanes - 1));
       put(b.lane(v, 0));
       put(b.spread(b.lane(v, 1), lanes));
       if (is_integer(type)) put(b.ramp(b.lane(v, 1), lanes));
     }
-    b.for_("i", b.integer(at), b.integer(512),
+    b.prefetch(x, b.integer(100000));
+    b.for_("i", b.integer(at), b.integer(1024),
            [&](Value i) { b.store(y, i, b.load(x, b.integer(0))); });
     b.end_kernel();
   }

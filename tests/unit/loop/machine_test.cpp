@@ -94,6 +94,19 @@ TEST(LoopMachine, RunsVectors) {
   EXPECT_EQ(r.y, (std::vector<float>{0, 0, 2, 2, 4, 4, 6, 7, 6.5, -1, -1, 1, 4, 3, 10, 0}));
 }
 
+TEST(LoopMachine, RunsOfLanesAndLinesAskedFor) {
+  const Outcome r = run_body(R"(
+  let a : f32x8 = f32(ramp8(0))
+  let b : f32x8 = f32(ramp8(10))
+  prefetch x[n + 1000]
+  store y[0 : 8] = even(a, b, 1)
+  store y[8 : 8] = odd(a, b, 2)
+  )",
+                             16);
+  EXPECT_EQ(r.fault, "");
+  EXPECT_EQ(r.y, (std::vector<float>{0, 10, 2, 12, 4, 14, 6, 16, 2, 3, 12, 13, 6, 7, 16, 17}));
+}
+
 TEST(LoopMachine, ChecksTheLanesThatAreTouched) {
   EXPECT_THAT(run_body("  for i in 1 .. n {\n    store y[i : 4] = spread4(0.0)\n  }").fault,
               HasSubstr("a store of element 4 of `y`, which has 4"));

@@ -40,7 +40,9 @@ std::string sample() {
       "    a[0 : 8] = t\n"
       "    a[i : 4 by 2 first n] = low(t)\n"
       "    s = round_bf16(a[i : 8 by 1 + 1]) + join(a[0 : 4 first 3], a[0 : 4])\n"
+      "    s = even(s, odd(s, t, 4), 1)\n"
       "    let u : f32 = low(low(low(s))) + lane(s, 7)\n"
+      "    prefetch x[8 * i + 64]\n"
       "    store y[8 * i : 8] = s\n"
       "    store y[i : 8 by 2 first 3] = exp(s)\n"
       "    store y[i] = u\n"
@@ -205,6 +207,9 @@ TEST(LoopVectors, FaultsAreRefused) {
       {"let w : f32x16 = x[0 : 16]\nlet v : f32x16 = join(w, w)", "E0310"},
       {"let v : f32 = low(x[0])", "E0310"},
       {"let v : f32 = lane(x[0 : 8], 8)", "E0310"},
+      {"let v : f32x8 = even(x[0 : 8], x[0 : 8], 3)", "E0310"},
+      {"let v : f32x8 = odd(x[0 : 8], x[0 : 4], 1)", "E0310"},
+      {"let v : f32x8 = odd(x[0 : 8], x[0 : 8])", "E0310"},
       {"let v : f32 = lane(x[0 : 8], n)", "E0310"},
       {"let v : f32 = lane(x[0 : 8])", "E0310"},
       {"let v : f32x8 = spread(1.0)", "E0210"},

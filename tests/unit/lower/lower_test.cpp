@@ -68,6 +68,8 @@ TEST(LowerMatmul, AllLayoutsAtOddSizes) {
       matmul(9, 33, 70, ta, tb);
       matmul(3, 40, 150, ta, tb);
       matmul(4, 3, 200, ta, tb, {.vectorise = false});
+      matmul(31, 21, 37, ta, tb);
+      matmul(140, 275, 101, ta, tb);
     }
 }
 

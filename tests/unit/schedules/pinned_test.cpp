@@ -240,6 +240,7 @@ class Draw {
       for (const std::string& t : some(tensors, 3)) {
         json s = {{"tensor", t}, {"level", below(levels + 1)}};
         if (below(5) == 0) s["padded"] = true;
+        if (s.contains("padded") && below(2) == 0) s["phases"] = 2 + below(2);
         if (below(3) == 0) s["panel"] = {{"axis", 0}, {"width", one(std::vector<int>{2, 6, 8})}};
         k["stages"].push_back(s);
       }

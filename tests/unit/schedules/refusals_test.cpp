@@ -216,6 +216,9 @@ TEST(RefusedSchedules, Windows) {
                  stages("c", R"({"tensor": "b", "level": 0, "panel": {"axis": "j", "width": 6}})",
                         R"("tile": [{"dim": "j", "elements": 8}], )"),
                  {"panels of 6", "reshape_bij"});
+  for (const char* phases : {"0", "2"})
+    expect_refused(p, stages("c", fmt::format(R"({{"tensor": "a", "level": 0, "phases": {}}})", phases)),
+                   {"phases", "reshape_bij"});
   expect_refused(p, stages("c", R"({"tensor": "a", "level": 0, "padded": true})"),
                  {"zeros", "guard_promote"});
   expect_refused(c, stages("c", R"({"tensor": "f", "level": 0, "padded": true})"),
