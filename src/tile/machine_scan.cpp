@@ -9,7 +9,7 @@ std::vector<double> Machine::combined(const Monoid& m, const std::vector<double>
                                       const std::vector<double>& b) {
   std::vector<Body>& bodies = combines_[&m];
   if (bodies.empty())
-    for (ExprId e : m.combine) bodies.emplace_back(k_.pool, e);
+    for (ExprId e : m.combine) bodies.emplace_back(k_.pool, e, false);
   std::vector<double> result;
   for (Body& body : bodies)
     result.push_back(body.value([&](uint32_t v) { return (v % 2 == 0 ? a : b)[v / 2]; }));

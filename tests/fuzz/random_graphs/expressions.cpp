@@ -86,6 +86,7 @@ std::string Generator::read(const TensorInfo& t, const Dims& scope, Fill fill) {
         form += "]";
         if (guarded && choice_.chance(50)) form = plus(form, choice_.between(-2, 2));
         forms.push_back(form);
+        guarded |= size(axis) == 0;  // no index is inside
         continue;
       }
     }
