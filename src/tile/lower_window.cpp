@@ -29,8 +29,8 @@ std::vector<LeafId> KernelLowering::reads_of(TensorId t) const {
 }
 
 // Extents of a window; those that are not known follow from the first limits.
-std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans,
-                                                 const StagePlan& s, int64_t slack) const {
+std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans, const StagePlan& s,
+                                                 int64_t slack) const {
   std::vector<Poly> extents;
   for (size_t a = 0; a < spans.size(); ++a) {
     const Form between = spans[a].hi[0] - spans[a].lo[0];

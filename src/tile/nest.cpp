@@ -248,7 +248,8 @@ std::vector<ExprId> NestLowering::conditions(const std::vector<Guard>& guards) {
 
 // Whether a state starts from memory that others than the kernel have too: too far to wait for.
 bool NestLowering::starts_far(const Part& p) const {
-  if (nest_->scan || p.initial == ExprId::none || g.pool[p.initial].op != tang::Op::var) return false;
+  if (nest_->scan || p.initial == ExprId::none || g.pool[p.initial].op != tang::Op::var)
+    return false;
   const tang::Leaf l = g.leaf(g.pool[p.initial].variable());
   return l.what == tang::Leaf::What::read &&
          b.kernel()[env_.places.at(l.tensor).memory].role != Memory::Role::local;

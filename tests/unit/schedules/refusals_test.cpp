@@ -217,8 +217,9 @@ TEST(RefusedSchedules, Windows) {
                         R"("tile": [{"dim": "j", "elements": 8}], )"),
                  {"panels of 6", "reshape_bij"});
   for (const char* phases : {"0", "2"})
-    expect_refused(p, stages("c", fmt::format(R"({{"tensor": "a", "level": 0, "phases": {}}})", phases)),
-                   {"phases", "reshape_bij"});
+    expect_refused(
+        p, stages("c", fmt::format(R"({{"tensor": "a", "level": 0, "phases": {}}})", phases)),
+        {"phases", "reshape_bij"});
   expect_refused(p, stages("c", R"({"tensor": "a", "level": 0, "padded": true})"),
                  {"zeros", "guard_promote"});
   expect_refused(c, stages("c", R"({"tensor": "f", "level": 0, "padded": true})"),
