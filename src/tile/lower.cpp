@@ -214,17 +214,22 @@ void KernelLowering::open_block(const BlockLoop& loop) {
   const std::vector<Form> limits = r.hi;
   if (contains(node_.reduce, d))
     for (const Guard& guard : node_.guards) {
-      if (guard.what == Guard::What::data || !guard.form.is_affine()) continue;
-      const bool known =
+      if (guard.what == Guard::What::data) continue;
+      const bool monotone =
           std::all_of(guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
             return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
           });
       const auto c = guard.form.coefficient(d).constant();
-      if (!known || (c != 1 && c != -1)) continue;
+      if (!monotone || (c != 1 && c != -1)) continue;
+      Form affine = guard.form;
+      affine.gathers.clear();
+      const auto gathered = NestLowering(g, b, env_).known(guard.form - affine);
+      if (!gathered) continue;
       for (const int sign : {1, -1}) {
         if (sign < 0 && guard.what != Guard::What::zero) break;
         const int64_t towards = *c * sign;
-        const Form rest = easiest(Poly(sign) * guard.form - Poly(towards) * Form::coordinate(d));
+        const Form rest = easiest(Poly(sign) * affine - Poly(towards) * Form::coordinate(d)) +
+                          Poly(sign) * *gathered;
         if (towards > 0)
           r.lo.push_back(Poly(-1) * rest);
         else

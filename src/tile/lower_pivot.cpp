@@ -113,11 +113,16 @@ void KernelLowering::pivot_block() {
   if (const ExprId holds = condition_of(g, node_.guards); holds != ExprId::none)
     score = g.make(tang::Op::select, holds, score, folds_.parts[p].identity);
 
+  // Conditions on what is gathered bound the loops, which saves more than it costs.
+  std::vector<Guard> limits = node_.guards;
+  std::erase_if(limits, [](const Guard& guard) { return guard.form.is_affine(); });
+
   // The pivots of the block, on top of those before.
   const State next = new_state(plan_->name + "_pivot", rows);
   Nest reduce;
   reduce.points = rows;
   reduce.reduce = node_.reduce;
+  reduce.limits = limits;
   Part pivot = folds_.parts[p];
   const ExprId left = state_leaf(g, What::left, 0, Kind::real);
   const auto renamed = [&](ExprId e) {
@@ -152,6 +157,7 @@ void KernelLowering::pivot_block() {
   Nest map;
   map.points = rows;
   map.reduce = node_.reduce;
+  map.limits = limits;
   if (!others.empty()) map.term_stores = {store(weights, act(score, common))};
   for (uint32_t k : pivot_->linear) {
     if (states_[k].dims != rows) continue;
@@ -168,6 +174,7 @@ void KernelLowering::pivot_block() {
       Nest n;
       n.points = states_[k].dims;
       n.reduce = node_.reduce;
+      n.limits = limits;
       sums(n, k, g.make(tang::Op::mul, read(weights), tested ? lift(k, score) : lifted(k)),
            g.make(tang::Op::mul, read(states_[k]), scaled));
       run_nest(std::move(n));

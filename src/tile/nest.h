@@ -78,6 +78,7 @@ struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
   std::vector<Guard> guards;   // of terms
+  std::vector<Guard> limits;  // of terms too: where they do not hold, terms may be left out
   std::vector<Guard> gates;    // of points: where they do not hold, nothing is stored
   const Scan* scan = nullptr;  // `reduce` is the point that it runs along; stores are of each step
   std::vector<Part> parts;
@@ -93,6 +94,9 @@ class NestLowering {
   NestLowering(Graph& graph, KernelBuilder& builder, const Environment& environment)
       : g(graph), b(builder), env_(environment) {}
   void run(const Nest& nest);
+  // The form over indices of the kernel, where all that it mentions is one element in the block at
+  // hand; nothing elsewhere.
+  std::optional<Form> known(const Form& f);
 
  private:
   // What an expression depends on.
@@ -127,6 +131,7 @@ class NestLowering {
   void inside(size_t k, const Form& coordinate);
   Span span(DimId d) const;
   Span limited(DimId d, const std::vector<Guard>& guards);
+  void limit(DimId d, const Guard& guard, Span& s);
   bool to_segment(const Guard& guard, DimId d, Span& s);
   Form first_at_least(const Segment& s, DimId d, const Form& wanted);
   Form quotient(const Form& f, int64_t by);

@@ -12,39 +12,55 @@ namespace tang::tile {
 
 using Scalar = tang::Op;
 
-// The span of a coordinate within the guards (algebra.md 2.3). A guard that involves nothing tiled
-// is implied from here on.
+std::optional<Form> NestLowering::known(const Form& f) {
+  static const Nest none;
+  nest_ = &none;
+  scopes_ = {{b.region(), {}}};
+  coordinate_.clear();
+  for (DimId d : dims_of(g, f)) {
+    const Span s = span(d);
+    if (s.size != 1) return std::nullopt;
+    coordinate_[d] = s.lo[0];
+    scope_of_[d] = 0;
+  }
+  return form(f);
+}
+
+// The span of a coordinate within the guards (algebra.md 2.3).
 Span NestLowering::limited(DimId d, const std::vector<Guard>& guards) {
   Span s = span(d);
-  for (const Guard& guard : guards) {
-    if (guard.what == Guard::What::data) continue;
-    if (to_segment(guard, d, s)) {
-      enforced_.push_back(guard);
-      continue;
-    }
-    const auto c = guard.form.coefficient(d).constant();
-    if (!c || *c == 0 || !is_known(guard.form.gathers)) continue;
-    Form affine = guard.form;
-    affine.gathers.clear();
-    const Form gathered = form(guard.form - affine);
-    bool exact = true, all = true;
-    for (const int sign : {1, -1}) {
-      if (sign < 0 && guard.what != Guard::What::zero) break;
-      const Form f = Poly(sign) * affine;
-      const int64_t towards = *c * sign;
-      const auto rest = easiest(f - Poly(towards) * Form::coordinate(d), &exact);
-      all &= rest.has_value();
-      if (!rest) continue;
-      const Form parts = quotient(*rest + Poly(sign) * gathered, std::abs(towards));
-      if (towards > 0)
-        s.lo.push_back(Poly(-1) * parts);
-      else
-        s.hi.push_back(parts + Form(1));
-      s.size.reset();
-    }
-    if (all && exact && !tile_of(d)) enforced_.push_back(guard);
-  }
+  for (const Guard& guard : guards) limit(d, guard, s);
   return s;
+}
+
+// Narrows a span by a guard, which is implied from here on if it involves nothing tiled.
+void NestLowering::limit(DimId d, const Guard& guard, Span& s) {
+  if (guard.what == Guard::What::data) return;
+  if (to_segment(guard, d, s)) {
+    enforced_.push_back(guard);
+    return;
+  }
+  const auto c = guard.form.coefficient(d).constant();
+  if (!c || *c == 0 || !is_known(guard.form.gathers)) return;
+  Form affine = guard.form;
+  affine.gathers.clear();
+  const Form gathered = form(guard.form - affine);
+  bool exact = true, all = true;
+  for (const int sign : {1, -1}) {
+    if (sign < 0 && guard.what != Guard::What::zero) break;
+    const Form f = Poly(sign) * affine;
+    const int64_t towards = *c * sign;
+    const auto rest = easiest(f - Poly(towards) * Form::coordinate(d), &exact);
+    all &= rest.has_value();
+    if (!rest) continue;
+    const Form parts = quotient(*rest + Poly(sign) * gathered, std::abs(towards));
+    if (towards > 0)
+      s.lo.push_back(Poly(-1) * parts);
+    else
+      s.hi.push_back(parts + Form(1));
+    s.size.reset();
+  }
+  if (all && exact && !tile_of(d)) enforced_.push_back(guard);
 }
 
 // Whether all that is gathered is one element, of open coordinates without tiles.
