@@ -40,6 +40,7 @@ class TileLowering {
     Value stride;  // of a scalar index with lanes
     bool contiguous = true;
     bool gathered = false;
+    std::vector<Value> each;  // of each element, where they are not evenly spaced
   };
 
   void fail(std::string text);
@@ -58,7 +59,11 @@ class TileLowering {
   Address address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
   Address buffer_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
   Address local_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
+  Value element_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r, int64_t e);
+  Address uneven_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r);
+  Value joined(std::vector<Value> parts);
   std::optional<Value> digit(const Form& f, const AxisDigit& d, std::vector<int64_t>& lanes);
+  Value element_index(const Address& a, int64_t e);
   Value element(const tile::Ref& ref, const Address& at, int64_t e);
   // Conditions of one register: those alike for all elements, a count of the first ones, and those
   // of neither kind.

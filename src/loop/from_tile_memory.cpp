@@ -106,6 +106,30 @@ std::optional<Value> TileLowering::digit(const Form& f, const AxisDigit& d,
   return v;
 }
 
+// Of one element of a register.
+Value TileLowering::element_address(const tile::Ref& ref, const tile::NamedPlacement& at, size_t r,
+                                    int64_t e) {
+  const tile::Memory& m = k_[ref.memory];
+  const int64_t size = info(m.format).bits / 8;
+  Value index = b.integer(m.layout.origin / size);
+  for (const StorageDigit& d : m.layout.digits) {
+    const Form& axis = ref.at[d.of.axis];
+    const Form f = placed(axis, at, r) + Form(Poly(e) * step_of(axis, at));
+    std::vector<int64_t> lanes = {f.base.constant_term()};
+    const Value v = *digit(f, d.of, lanes);
+    index = b.add(index, b.mul(b.add(v, b.integer(lanes[0])), b.integer(d.bytes / size)));
+  }
+  return b.let("at", index);
+}
+
+TileLowering::Address TileLowering::uneven_address(const tile::Ref& ref,
+                                                   const tile::NamedPlacement& at, size_t r) {
+  Address a;
+  for (int64_t e = 0; e < at.placement.count(Level::elem); ++e)
+    a.each.push_back(element_address(ref, at, r, e));
+  return a;
+}
+
 TileLowering::Address TileLowering::local_address(const tile::Ref& ref,
                                                   const tile::NamedPlacement& at, size_t r) {
   const tile::Memory& m = k_[ref.memory];
@@ -123,10 +147,7 @@ TileLowering::Address TileLowering::local_address(const tile::Ref& ref,
     std::vector<int64_t> lanes;
     for (int64_t e = 0; e < width; ++e) lanes.push_back(f.base.constant_term() + e * *step);
     const auto v = digit(f, d.of, lanes);
-    if (!v) {
-      fail(fmt::format("elements of `{}` straddle a digit of its layout", m.name));
-      return {};
-    }
+    if (!v) return uneven_address(ref, at, r);
     base = b.add(base, b.mul(*v, b.integer(d.bytes / size)));
     for (size_t e = 0; e < lanes.size(); ++e) offsets[e] += lanes[e] * (d.bytes / size);
   }
@@ -134,8 +155,7 @@ TileLowering::Address TileLowering::local_address(const tile::Ref& ref,
   a.index = b.add(base, b.integer(offsets[0]));
   const int64_t stride = width > 1 ? offsets[1] - offsets[0] : 1;
   for (size_t e = 1; e < offsets.size(); ++e)
-    if (offsets[e] - offsets[e - 1] != stride)
-      fail(fmt::format("elements of a register are not evenly spaced in `{}`", m.name));
+    if (offsets[e] - offsets[e - 1] != stride) return uneven_address(ref, at, r);
   a.contiguous = stride == 1;
   if (!a.contiguous) a.stride = b.integer(stride);
   return a;
@@ -194,14 +214,17 @@ Value TileLowering::count(const Valid& v, int lanes) {
 
 // ---- loads and stores --------------------------------------------------------------------------
 
+Value TileLowering::element_index(const Address& a, int64_t e) {
+  if (!a.each.empty()) return a.each[static_cast<size_t>(e)];
+  if (a.gathered) return b.lane(a.index, e);
+  if (e == 0) return a.index;
+  return b.add(a.index, a.contiguous ? b.integer(e) : b.mul(a.stride, b.integer(e)));
+}
+
 // One element of a register.
 Value TileLowering::element(const tile::Ref& ref, const Address& a, int64_t e) {
   const Memory& m = memories_[index_of(ref.memory)];
-  Value index = a.index;
-  if (a.gathered)
-    index = b.lane(index, e);
-  else if (e > 0)
-    index = b.add(index, a.contiguous ? b.integer(e) : b.mul(a.stride, b.integer(e)));
+  const Value index = element_index(a, e);
   return m.buffer ? b.load(*m.buffer, index) : b.at(m.array, index);
 }
 
@@ -216,15 +239,22 @@ Value TileLowering::loaded(const tile::Op& op, const Address& a, size_t r, int l
     return v.always() ? x : b.select(holds(v, 0), x, fill);
   }
   const auto vector = [&](std::optional<Value> first) {
+    if (!a.each.empty()) {
+      std::vector<Value> parts;
+      for (int64_t e = 0; e < lanes; ++e)
+        parts.push_back(b.let("x", b.cast(type, element(ref, a, e))));
+      return joined(std::move(parts));
+    }
     if (a.gathered) return b.cast(type, b.gather(*m.buffer, a.index));
     LoadOptions o{lanes, std::nullopt, first};
     if (!a.contiguous) o.stride = a.stride;
     return b.cast(type, m.buffer ? b.load(*m.buffer, a.index, o) : b.at(m.array, a.index, o));
   };
-  const bool same = !a.gathered && !a.contiguous && b.constant(a.stride) == 0;
+  const bool even = a.each.empty() && !a.gathered;
+  const bool same = even && !a.contiguous && b.constant(a.stride) == 0;
   if (same && v.always()) return b.spread(b.cast(type, element(ref, a, 0)), lanes);
   if (v.always()) return vector(std::nullopt);
-  if (v.others.empty() && !a.gathered) {
+  if (v.others.empty() && even) {
     const Value n = count(v, lanes);
     const Value x = vector(n);
     if (op.fill == 0) return x;
@@ -247,14 +277,19 @@ Value TileLowering::loaded(const tile::Op& op, const Address& a, size_t r, int l
   std::vector<Value> parts;
   for (int64_t e = 0; e < lanes; ++e)
     parts.push_back(b.let("x", b.select(holds(v, e), b.cast(type, element(ref, a, e)), fill)));
-  while (parts.size() > 1) {
-    std::vector<Value> joined;
-    for (size_t k = 0; k < parts.size(); k += 2) joined.push_back(b.join(parts[k], parts[k + 1]));
-    parts = std::move(joined);
-  }
-  b.assign(whole, parts[0]);
+  b.assign(whole, joined(std::move(parts)));
   b.end();
   return whole;
+}
+
+// A vector of scalars, a power of two of them.
+Value TileLowering::joined(std::vector<Value> parts) {
+  while (parts.size() > 1) {
+    std::vector<Value> pairs;
+    for (size_t k = 0; k < parts.size(); k += 2) pairs.push_back(b.join(parts[k], parts[k + 1]));
+    parts = std::move(pairs);
+  }
+  return parts[0];
 }
 
 Value TileLowering::zero_based(double fill, Type type) {
@@ -291,14 +326,10 @@ void TileLowering::store(const tile::Op& op) {
       else
         b.set(m.array, index, value, o);
     };
-    if (a.gathered || !v.others.empty()) {
+    if (a.gathered || !a.each.empty() || !v.others.empty()) {
       for (int64_t e = 0; e < n; ++e) {
         b.begin_if(holds(v, e));
-        const Value index =
-            a.gathered ? b.lane(a.index, e)
-            : e == 0   ? a.index
-                     : b.add(a.index, a.contiguous ? b.integer(e) : b.mul(a.stride, b.integer(e)));
-        write(index, n == 1 ? x : b.lane(x, e), {});
+        write(element_index(a, e), n == 1 ? x : b.lane(x, e), {});
         b.end();
       }
       continue;

@@ -256,9 +256,6 @@ class Legality {
     if (s.panel != 0 && s.panel < 2)
       return no("stages", value, fmt::format("a panel of width {} is none", s.panel),
                 "reshape_bij");
-    const FormatInfo& format = info(g[s.tensor].storage());
-    if (g[s.tensor].kind != Kind::real && format.bits % 8 != 0)
-      return no("stages", value, "a window's elements are whole bytes");
     return panels(s, value);
   }
 

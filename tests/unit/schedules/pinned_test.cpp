@@ -324,6 +324,15 @@ TEST(RandomSchedules, Attention) {
   expect_laws(attention, "o", {"h", "i", "e"}, {"j"}, {"q", "k", "v", "s"}, count(60));
 }
 
+TEST(RandomSchedules, StatesOfSeveralKinds) {
+  expect_laws(
+      "dim i = 9, j = 30\ninput x[i, j], b[j] : f32, w[i, j] : i32\n"
+      "(v[i], n[i]) = argmax[j](x[i, j] + b[j])\noutput v, n\n",
+      "v", {"i"}, {"j"}, {"x", "b"}, count(40));
+  expect_laws("dim i = 9, j = 30\ninput w[i, j] : i32\ny[i] = sum[j](w[i, j])\noutput y\n", "y",
+              {"i"}, {"j"}, {"w"}, count(40));
+}
+
 TEST(RandomSchedules, Convolutions) {
   expect_laws(convolution, "r", {"n", "y", "x"}, {"c", "u", "w"}, {"a", "f"}, count(40));
 }

@@ -136,9 +136,6 @@ TEST(RefusedSchedules, Blocks) {
   expect_refused(a, blocks("h", R"({"dim": "u", "step": 1})"), {"`blocks` u 1", "fold_perm"});
   expect_refused(a, blocks("h", R"({"dim": "t", "step": 8}, {"dim": "u", "step": 1})"),
                  {"`blocks` u 1", "fold_perm"});
-  const Pinning counts(
-      "dim i = 4, j = 90\ninput x[i, j] : i32\ny[i] = sum[j](x[i, j])\noutput y\n");
-  expect_refused(counts, blocks("y", R"({"dim": "j", "step": 10})"), {"reals", "fold_split"});
   const Pinning partial(
       "param n = 5\ndim i = 4, j = 30, e = n\ninput x[i, j], v[j, e] : f32\n"
       "(m[i], s[i, e]) = (max[j](x[i, j]), sum[j](x[i, j] * v[j, e]))\noutput m, s\n");
