@@ -81,6 +81,7 @@ std::string CExpr::vector_store(const Stmt& s) const {
   m.shape = kernel_[s.b].shape();
   m.by = s.stride != Value{};
   m.first = s.first != Value{};
+  m.streams = s.hint == loop::Hint::stream;
   return fmt::format("{}({}, {}, {});", vectors_.store(m),
                      array ? local(s.local) : buffer(s.buffer), address(s.a, s.stride, s.first),
                      value(s.b));

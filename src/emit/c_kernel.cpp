@@ -59,6 +59,10 @@ class KernelWriter {
   void write(const std::string& name) {
     out_.open(fmt::format("static void {}({})", name, parameters()));
     for (const Stmt& s : kernel_.body) statement(s);
+    const bool streams = std::any_of(kernel_.body.begin(), kernel_.body.end(), [](const Stmt& s) {
+      return s.kind == StmtKind::store && s.hint == Hint::stream;
+    });
+    if (streams) out_.line("TANG_STREAMED;");
     out_.close();
   }
 

@@ -79,14 +79,14 @@ const Row* find_spread(Shape shape, std::string_view needs) {
   });
 }
 
-const Row* find_move(Shape shape, bool stores, bool masked, std::string_view needs) {
+const Row* find_move(Shape shape, bool stores, bool masked, std::string_view needs, bool streams) {
   return find(needs, [&](const Row& row) {
     if (row.computes.kind != Computes::Kind::move) return false;
     const Operand& d = row.operands[*row.computes.result];
     const Operand& a = row.operands[row.computes.arguments[0]];
     const Operand& memory = stores ? d : a;
     return is_elements(row, memory, shape) && is_vector(row, stores ? a : d, shape) &&
-           memory.masks == masked;
+           memory.masks == masked && memory.streams == streams;
   });
 }
 
@@ -144,6 +144,18 @@ bool is_plain(const CVector::Memory& m) {
 
 }  // namespace
 
+// Past the caches where the address is as the row wants it.
+void CVector::stream_rows(std::vector<std::string>& body, Shape shape, std::string_view needs,
+                          RowHoles holes) {
+  const Row* row = find_move(shape, true, false, needs, true);
+  if (!row) return;
+  const Operand& d = row->operands[*row->computes.result];
+  holes[d.name] = "(p + at)";
+  holes[row->operands[row->computes.arguments[0]].name] = "v";
+  body.insert(body.begin(), {fmt::format("if (((uintptr_t)(p + at) & {}) == 0) {{", d.align - 1),
+                             "  " + row_text(*row, holes), "  return;", "}"});
+}
+
 void CVector::access_rows(CVectorFunction& f, const Memory& m, bool stores) {
   if (m.by || !is_plain(m) || is_pair(m.shape)) return;
   for (const std::string_view needs : {vector_feature, std::string_view()}) {
@@ -157,6 +169,7 @@ void CVector::access_rows(CVectorFunction& f, const Memory& m, bool stores) {
     if (m.first) holes[memory + ".mask"] = fmt::format("(__m256i){}(n)", first(m.shape));
     std::vector<std::string>& body = needs.empty() ? f.body : f.better;
     body = stores ? std::vector{row_text(*row, holes)} : row_body(*row, m.shape, holes);
+    if (m.streams) stream_rows(body, m.shape, needs, holes);
   }
 }
 

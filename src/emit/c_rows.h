@@ -23,7 +23,8 @@ const Row* find_operation(loop::Op op, loop::Shape shape, std::string_view needs
 const Row* find_spread(loop::Shape shape, std::string_view needs);
 // The row that moves consecutive elements of the shape's type between memory and a register, those
 // of a mask alone if `masked`.
-const Row* find_move(loop::Shape shape, bool stores, bool masked, std::string_view needs);
+const Row* find_move(loop::Shape shape, bool stores, bool masked, std::string_view needs,
+                     bool streams = false);
 
 // The row's text, a statement or more, with the values of its holes: operands by name.
 std::string row_text(const Row& row, const RowHoles& holes);

@@ -71,9 +71,10 @@ class CVector {
   // A vector's elements in memory: those of a buffer, or of an array if there is no format.
   struct Memory {
     std::optional<Format> format;
-    loop::Shape shape;   // of the value
-    bool by = false;     // there is a stride
-    bool first = false;  // there is a count
+    loop::Shape shape;     // of the value
+    bool by = false;       // there is a stride
+    bool first = false;    // there is a count
+    bool streams = false;  // stored past the caches
   };
   // (pointer, index, stride if any, count if any) and (…, value).
   std::string load(const Memory& m);
@@ -107,6 +108,8 @@ class CVector {
   std::vector<std::string> load_lanes(const Memory& m);
   std::vector<std::string> store_lanes(const Memory& m);
   void access_rows(CVectorFunction& f, const Memory& m, bool stores);
+  void stream_rows(std::vector<std::string>& body, loop::Shape shape, std::string_view needs,
+                   std::map<std::string, std::string, std::less<>> holes);
 
   bool guarded_;
   std::set<std::string, std::less<>> known_;

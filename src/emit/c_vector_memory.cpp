@@ -22,7 +22,8 @@ std::string element_type(const CVector::Memory& m) {
 
 // The part of a function's name that says what memory it touches.
 std::string suffix(const CVector::Memory& m) {
-  std::string text = std::string(m.by ? "_by" : "") + (m.first ? "_first" : "");
+  std::string text =
+      std::string(m.by ? "_by" : "") + (m.first ? "_first" : "") + (m.streams ? "_past" : "");
   const std::string shape = loop::text(m.shape);
   if (m.format && name(*m.format) != name(m.shape.type))
     return fmt::format("{}_{}_{}", text, name(*m.format), shape);

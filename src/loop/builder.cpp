@@ -238,6 +238,7 @@ void Builder::write(StmtKind kind, uint32_t id, Value index, Value value,
   stmt.b = value;
   stmt.stride = stride;
   stmt.first = first;
+  if (options.streams) stmt.hint = Hint::stream;
 }
 
 void Builder::prefetch(BufferId buffer, Value index) {

@@ -44,6 +44,7 @@ struct LoadOptions {
 struct StoreOptions {  // as many elements as the value has lanes
   std::optional<Value> stride = {};
   std::optional<Value> first = {};
+  bool streams = false;  // a whole vector of neighbours, past the caches
 };
 
 struct ForOptions {

@@ -7,6 +7,7 @@
 #include "ir/variance.h"
 #include "loop/from_tile_impl.h"
 #include "tile/text.h"
+#include "tile/verify_rows.h"
 
 namespace tang::loop {
 
@@ -401,6 +402,7 @@ void TileLowering::store(const tile::Op& op) {
       continue;
     }
     if (!v.always()) o.first = count(v, n);
+    o.streams = m.buffer && n > 1 && v.always() && a.contiguous && tile::streams(op);
     write(a.index, x, o);
   }
 }

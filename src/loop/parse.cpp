@@ -226,7 +226,7 @@ void Parser::statement() {
     definition(StmtKind::var);
   } else if (is("array") && named) {
     array();
-  } else if (is("store") && named) {
+  } else if ((is("store") || is("stream")) && named) {
     store();
   } else if (is("prefetch") && named) {
     prefetch();
@@ -353,6 +353,7 @@ void Parser::assignment() {
 void Parser::store() {
   Stmt stmt;
   stmt.kind = StmtKind::store;
+  if (is("stream")) stmt.hint = Hint::stream;
   stmt.line = take().line;
   const Token at = peek();
   stmt.buffer = buffer_name();

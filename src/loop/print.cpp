@@ -198,7 +198,8 @@ std::string Printer::statement(const Stmt& s) const {
       return fmt::format("{}{} = {}", local(s.local),
                          address(kernel_[s.b].lanes, s.a, s.stride, s.first), expr(s.b));
     case StmtKind::store:
-      return fmt::format("store {}{} = {}", program_[s.buffer].name,
+      return fmt::format("{} {}{} = {}", s.hint == Hint::stream ? "stream" : "store",
+                         program_[s.buffer].name,
                          address(kernel_[s.b].lanes, s.a, s.stride, s.first), expr(s.b));
     case StmtKind::prefetch:
       return fmt::format("prefetch {}[{}]", program_[s.buffer].name, expr(s.a));

@@ -44,6 +44,9 @@
 //   even(a, b, 2) odd(a, b, 2) of lanes in runs of 2: the runs of even (odd) number of a, each
 //                              followed by the same of b: a0 a1 b0 b1 a4 a5 b4 b5
 //
+// `stream y[i : 8] = acc` stores the same past the caches: a whole vector of neighbours, in a
+// buffer that the kernel does not read.
+//
 // Loop variables, bounds, indices of `x[i : 8]` and conditions of `if` are scalars.
 //
 // Expressions are trees of nodes in the kernel's arena; operands precede users. They are evaluated
@@ -198,7 +201,8 @@ struct Local {
 
 // vector: iterations are independent (no iteration touches memory that another writes).
 // parallel: likewise, of an outermost loop that parts of the kernel share.
-enum class Hint : uint8_t { none, vector, unroll, parallel };
+// stream: of a store, past the caches.
+enum class Hint : uint8_t { none, vector, unroll, parallel, stream };
 
 enum class StmtKind : uint8_t {
   for_,      // local in a .. b (exclusive) step `step` > 0; opens a body

@@ -8,7 +8,8 @@
 //     statement = "for" NAME "in" expr ".." expr [ "step" INT ] [ "vector" | "unroll" ] block
 //               | "if" expr block | "let" NAME ":" shape "=" expr | "var" NAME ":" shape "=" expr
 //               | "array" NAME "[" INT "]" ":" TYPE | NAME "=" expr
-//               | NAME "[" address "]" "=" expr | "store" NAME "[" address "]" "=" expr | "#" text
+//               | NAME "[" address "]" "=" expr | "#" text
+//               | ("store" | "stream") NAME "[" address "]" "=" expr
 //     address   = expr [ ":" LANES [ "by" expr ] [ "first" expr ] ]
 //     shape     = TYPE | TYPE "x" LANES, without spaces: f32x8
 //

@@ -79,6 +79,7 @@ class KernelVerifier {
                      const std::string& name, bool guarded);
   void check_index(Value index, int64_t offset, const Poly& count, const std::string& name);
   void check_store(const Stmt& s);
+  void check_stream(const Stmt& s);
   void check_parts(const Stmt& s);
   bool in_parallel() const { return !open_.empty() && open_[0].parallel; }
   bool is_guarded() const {
@@ -283,7 +284,17 @@ void KernelVerifier::check_store(const Stmt& s) {
     complain("E0310", fmt::format("`{}` is {}, the value is {}", buffer.name,
                                   tang::name(buffer.format), name(value)));
   }
+  if (s.hint == Hint::stream) check_stream(s);
   use_address(s, buffer.count, buffer.name);
+}
+
+// What goes past the caches is whole vectors that nothing here reads.
+void KernelVerifier::check_stream(const Stmt& s) {
+  if (kernel_[s.b].lanes == 1 || s.stride != Value{} || s.first != Value{})
+    complain("E0410", "streams what is no whole vector of neighbours");
+  for (const BufferId id : kernel_.reads)
+    if (index(id) < program_.buffers.size() && program_.storage(id) == program_.storage(s.buffer))
+      complain("E0410", fmt::format("streams to `{}`, which it reads", program_[id].name));
 }
 
 // Where a store or set puts its value.

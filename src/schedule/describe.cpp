@@ -19,6 +19,7 @@ class Line {
     if (!n_.reduce.empty()) part("reduce" + names(n_.reduce));
     segments();
     loops(k_);
+    for (TensorId t : k_.streamed) part(g[t].name + " past the caches");
     if (k_.threads > 1) part(fmt::format("{} threads", k_.threads));
     for (NodeId i : k_.inlined)
       if (!k_.by_rows(i)) part(name(g[i]) + " recomputed");
@@ -57,6 +58,7 @@ class Line {
     if (!text.empty()) part("tile" + text);
     windows(k);
     if (k.pivot) part("pivot");
+    if (k.kept) part("weights kept");
   }
 
   // Copies alone: what is computed in a window is named for itself.

@@ -10,6 +10,8 @@
 #include "ir/monoids.h"
 #include "ir/pivot.h"
 #include "ir/variance.h"
+#include "schedule/kept.h"
+#include "schedule/streams.h"
 #include "schedule/threads.h"
 #include "schedule/windows.h"
 
@@ -30,7 +32,8 @@ class Legality {
   Verdict run() {
     for (const auto check :
          {&Legality::orders, &Legality::blocks, &Legality::pivot, &Legality::tile, &Legality::rows,
-          &Legality::stages, &Legality::computed, &Legality::memory, &Legality::threads})
+          &Legality::stages, &Legality::computed, &Legality::memory, &Legality::streamed,
+          &Legality::threads})
       if (Verdict v = (this->*check)()) return v;
     return std::nullopt;
   }
@@ -398,6 +401,8 @@ class Legality {
                        [&](const StagePlan& s) { return s.tensor == n.targets[0].tensor; }))
         return no("stages", "", fmt::format("rows of `{}` have no window", row.name), "purity",
                   fmt::format("add {{\"tensor\":\"{}\",\"level\":…}}", row.name));
+      if (const std::string fault = row.kept ? keeping_fault(g, k_, row) : ""; !fault.empty())
+        return no(fmt::format("rows.{}.kept", row.name), "true", fault, "purity");
       if (Verdict v = refusal(g, row, &k_)) {
         v->field = fmt::format("rows.{}.{}", row.name, v->field);
         return v;
@@ -418,6 +423,17 @@ class Legality {
       return no(field, "",
                 fmt::format("windows take {} bytes, and there are {}", *bytes, most_window_bytes),
                 "", "smaller blocks have smaller windows");
+    return std::nullopt;
+  }
+
+  Verdict streamed() {
+    const auto machine = find_machine(k_.machine);
+    std::set<TensorId> seen;
+    for (TensorId t : k_.streamed) {
+      const std::string fault = machine ? streaming_fault(g, k_, t, **machine) : "";
+      if (!fault.empty()) return no("streamed", "`" + name(t) + "`", fault);
+      if (!seen.insert(t).second) return no("streamed", "`" + name(t) + "`", "it is named twice");
+    }
     return std::nullopt;
   }
 

@@ -24,7 +24,7 @@ Result<void> Pinned::belongs(const KernelPlan& k) const {
       {"blocks", pins_.blocks.has_value()}, {"stages", pins_.stages.has_value()},
       {"points", pins_.points.has_value()}, {"reduce", pins_.reduce.has_value()},
       {"tile", pins_.tile.has_value()},     {"pivot", pins_.pivot.has_value()},
-      {"rows", pins_.rows.has_value()}};
+      {"rows", pins_.rows.has_value()},     {"streamed", pins_.streamed.has_value()}};
   for (const auto& [field, is_given] : given)
     if (is_given)
       return refuse({field, "", "a scan runs its terms one by one, in order", "scan_prefix", ""});
@@ -235,6 +235,20 @@ Result<void> Pinned::stages(KernelPlan& k) const {
     all.push_back(std::move(*s));
   }
   k.stages = std::move(all);
+  return {};
+}
+
+Result<void> Pinned::streamed(KernelPlan& k) const {
+  if (!pins_.streamed) return {};
+  k.streamed.clear();
+  const std::vector<Target>& targets = g[k.node].targets;
+  for (const std::string& name : *pins_.streamed) {
+    const auto target = std::find_if(targets.begin(), targets.end(),
+                                     [&](const Target& t) { return g[t.tensor].name == name; });
+    if (target == targets.end())
+      return refuse({"streamed", "`" + name + "`", "the kernel stores no such tensor", "", ""});
+    k.streamed.push_back(target->tensor);
+  }
   return {};
 }
 

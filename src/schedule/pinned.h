@@ -21,6 +21,7 @@ class Pinned {
   // further in until they fit; those that nothing needs are left out where they do not.
   Result<void> blocks(KernelPlan& k) const;
   Result<void> stages(KernelPlan& k) const;
+  Result<void> streamed(KernelPlan& k) const;
   // Whether the plan keeps to all laws.
   Result<void> legal(const KernelPlan& k) const;
 

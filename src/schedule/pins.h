@@ -43,8 +43,9 @@ struct KernelPins {
   std::optional<std::vector<StagePin>> stages;
   std::optional<std::vector<std::string>> points, reduce;
   std::optional<std::vector<TilePin>> tile;
-  std::optional<bool> pivot, contract;
+  std::optional<bool> pivot, contract, kept;
   std::optional<int64_t> threads;
+  std::optional<std::vector<std::string>> streamed;
   std::optional<std::string> machine;
 
   // What is pinned of a definition that is computed by rows; nullptr: nothing.

@@ -8,10 +8,12 @@
 #include "ir/variance.h"
 #include "schedule/blocks.h"
 #include "schedule/inlining.h"
+#include "schedule/kept.h"
 #include "schedule/layout.h"
 #include "schedule/pinned.h"
 #include "schedule/schedule.h"
 #include "schedule/segment.h"
+#include "schedule/streams.h"
 #include "schedule/threads.h"
 
 namespace tang {
@@ -80,6 +82,7 @@ class Planner {
       const Pinned pinned(scratch_, options.pins.source, k.name + ".rows." + rows.name, *pins);
       if (auto ok = pin_loops(pinned, *pins, rows); !ok) return ok;
     }
+    rows.kept = pins && pins->kept ? *pins->kept : keeps_weights(scratch_, k, rows, machine);
     k.rows.push_back(std::move(rows));
     StagePlan stage;
     stage.tensor = g[of.node].targets[0].tensor;
@@ -192,12 +195,15 @@ class Planner {
       if (rows.reader == id)
         if (auto ok = add_rows(rows, k, **machine); !ok) return tl::unexpected(ok.error());
     if (!pins) {
+      plan_streams(g, k, **machine);
       plan_threads(g, k, options);
       return k;
     }
     const Pinned pinned(scratch_, options.pins.source, k.name, *pins);
     if (auto ok = definitions_exist(k, *pins); !ok) return tl::unexpected(ok.error());
     if (auto ok = pin_loops(pinned, *pins, k); !ok) return tl::unexpected(ok.error());
+    plan_streams(g, k, **machine);
+    if (auto ok = pinned.streamed(k); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_threads(id, *pins); !ok) return tl::unexpected(ok.error());
     plan_threads(g, k, options, pins);
     if (auto ok = pinned.stages(k); !ok) return tl::unexpected(ok.error());

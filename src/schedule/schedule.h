@@ -12,6 +12,7 @@
 //   pivot     the fold runs in pivot form, a block of terms at a time
 //   nest      the innermost loops, over register tiles: points are independent; lanes of terms and
 //             another order of them are associativity and commutativity
+//   streamed  targets that are stored past the caches: none
 //   threads   so many share the outermost loop over points: outputs are independent
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
@@ -53,7 +54,9 @@ struct KernelPlan {
   std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
   std::vector<StagePlan> stages;
   bool pivot = false;  // the fold runs in pivot form (ir/pivot.h), a block of terms at a time
+  bool kept = false;   // of a row: its weights stay in a window until they are read (kept.h)
   NestPlan nest;       // the innermost loops
+  std::vector<TensorId> streamed;  // targets that are stored past the caches
   std::string machine;
   int64_t threads = 1;  // that share the outermost loop over points; 1: it is not shared
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those

@@ -240,13 +240,17 @@ class Reader {
         names_field("points", k.points),
         names_field("reduce", k.reduce),
         {"tile", tiles}};
-    if (!row) {
+    if (row) {
+      fields.push_back(
+          {"kept", [&](const json& x, const std::string& w) { k.kept = truth(x, w); }});
+    } else {
       fields.push_back(names_field("inlined", k.inlined));
       fields.push_back(
           {"machine", [&](const json& x, const std::string& w) { k.machine = text(x, w); }});
       fields.push_back(
           {"rows", [&](const json& x, const std::string& w) { k.rows = kernel_map(x, w, true); }});
       fields.push_back({"stages", stages});
+      fields.push_back(names_field("streamed", k.streamed));
       fields.push_back(
           {"threads", [&](const json& x, const std::string& w) { k.threads = number(x, w); }});
     }
@@ -295,8 +299,13 @@ json to_json(const Graph& g, const KernelPlan& plan) {
   j["machine"] = plan.machine;
   j["threads"] = plan.threads;
   if (g[plan.node].scan) return j;
+  j["streamed"] = json::array();
+  for (TensorId t : plan.streamed) j["streamed"].push_back(g[t].name);
   j["rows"] = json::object();
-  for (const KernelPlan& row : plan.rows) j["rows"][row.name] = loops_json(g, row);
+  for (const KernelPlan& row : plan.rows) {
+    j["rows"][row.name] = loops_json(g, row);
+    j["rows"][row.name]["kept"] = row.kept;
+  }
   j["stages"] = json::array();
   for (const StagePlan& s : plan.stages) j["stages"].push_back(stage_json(g, s));
   return j;

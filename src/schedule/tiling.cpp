@@ -181,12 +181,15 @@ class Tiler {
   }
 
   // Cycles of one step over the whole extent, by loads (two a cycle) and multiply-adds (two a
-  // cycle, of latency 4).
-  static double tiles_cost(std::optional<int64_t> n, std::optional<int64_t> m, int64_t r, int64_t c,
-                           int64_t width, bool broadcast) {
+  // cycle, of latency 4). Vectors that find no register beside the tile, a broadcast and a constant
+  // are loaded by each row.
+  double tiles_cost(std::optional<int64_t> n, std::optional<int64_t> m, int64_t r, int64_t c,
+                    int64_t width, bool broadcast) const {
     const auto one = [&](int64_t rows, int64_t columns) {
       const double operations = static_cast<double>(rows * columns);
-      const double loads = static_cast<double>(columns + (broadcast ? rows : 0));
+      const bool held = rows * columns + columns + 2 <= m_.registers;
+      const double loads =
+          static_cast<double>((held ? columns : rows * columns) + (broadcast ? rows : 0));
       return std::max({operations / 2, loads / 2, 4.0}) + 0.1 * loads;
     };
     const int64_t columns = n ? (*n + width - 1) / width : 60;

@@ -144,6 +144,13 @@ std::optional<int64_t> Windows::bytes(std::string* unknown) const {
       if (!count) return none(g[t.tensor].name);
       total += rounded_up(times(*count, real_bytes()), alignment);
     }
+    if (row.kept) {
+      std::vector<DimId> all = n.points;
+      all.insert(all.end(), n.reduce.begin(), n.reduce.end());
+      const auto count = inside.box(all, 0);
+      if (!count) return none("weights of " + row.name);
+      total += rounded_up(times(*count, real_bytes()), alignment);
+    }
     const auto more = inside.bytes(unknown);
     if (!more) return std::nullopt;
     total += *more;

@@ -116,6 +116,7 @@ struct Operand {
   int64_t bytes_per_address = 0;
   bool accumulates = false, overwrites = false, negates = false;
   bool masks = false, fills = false, clips = false, multicast = false;
+  bool streams = false;         // written past the caches, seen by others after a fence
   bool not_negative = false;    // coordinates of the box must not be negative
   int64_t align = 1;            // bytes, of an address or a tensor's base
   int64_t stride_multiple = 1;  // bytes, of a tensor's strides but the innermost

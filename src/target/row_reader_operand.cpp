@@ -55,6 +55,7 @@ Result<void> RowReader::facts(Scanner& in, Operand& o) {
                                                       {"fills", &o.fills},
                                                       {"clips", &o.clips},
                                                       {"multicast", &o.multicast},
+                                                      {"streams", &o.streams},
                                                       {"not_negative", &o.not_negative}};
   const std::pair<std::string_view, int64_t*> numbers[] = {
       {"align", &o.align}, {"strides", &o.stride_multiple}, {"step", &o.step_multiple}};

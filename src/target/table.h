@@ -25,7 +25,8 @@
 //   prefetch a[x]
 //
 // A line goes on over lines that are indented deeper. Facts of an operand: accumulates, overwrites,
-// negates, masks, fills, clips, multicast, not_negative, align N, strides N, step N (Operand).
+// negates, masks, fills, clips, multicast, streams, not_negative, align N, strides N, step N
+// (Operand).
 #pragma once
 
 #include "target/row.h"

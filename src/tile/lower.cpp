@@ -10,6 +10,7 @@
 #include "ir/guards.h"
 #include "ir/variance.h"
 #include "schedule/segment.h"
+#include "schedule/streams.h"
 #include "tile/lower_impl.h"
 #include "tile/verify.h"
 
@@ -284,6 +285,12 @@ std::vector<Store> KernelLowering::target_stores(const std::vector<ExprId>& valu
     const Tensor& t = g[s.tensor];
     if (strides_.contains(s.tensor) && t.format && t.kind == Kind::real)
       s.value = g.pool.cast(*t.format, s.value);  // a window does not round
+    const auto& past = plan_->streamed;
+    if (std::find(past.begin(), past.end(), s.tensor) != past.end()) {
+      const int64_t elements = vector_elements(plan_->nest, node_.targets[k].points.back());
+      s.row = streaming_row(machine_, t.storage(), elements);
+      s.row_elements = elements;
+    }
     stores.push_back(std::move(s));
   }
   return stores;

@@ -73,6 +73,7 @@ class KernelLowering {
   std::vector<ExprId> factors_beside(TensorId t) const;
   void compute_stage(const StagePlan& s);
   void compute_rows(const KernelPlan& rows);
+  void read_kept(const Comprehension& row);
 
   // The pivot form (lower_pivot.cpp).
   void pivot_block();
@@ -96,6 +97,7 @@ class KernelLowering {
   std::vector<Guard> gates_;    // where they do not hold, the output stays as it is
   std::vector<State> states_;
   std::optional<Pivot> pivot_;
+  State kept_;  // weights of the row at hand that are kept, if any
   std::map<TensorId, std::vector<int64_t>> strides_;  // of windows, in elements, by axis
   std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
   ValueId unsafe_ = ValueId::none;  // whether what zeros around a window meet is not finite

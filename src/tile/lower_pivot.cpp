@@ -144,7 +144,8 @@ void KernelLowering::pivot_block() {
   run_nest(std::move(reduce));
 
   // The weights, and the sums along nothing but the rows.
-  const ExprId common = read(next), scaled = act(read(states_[p]), common);
+  const ExprId common = read(next);
+  ExprId scaled = act(read(states_[p]), common);
   State weights;
   std::vector<uint32_t> others;
   for (uint32_t k : pivot_->linear)
@@ -153,12 +154,20 @@ void KernelLowering::pivot_block() {
     std::vector<DimId> terms = rows;
     terms.insert(terms.end(), node_.reduce.begin(), node_.reduce.end());
     weights = new_state(plan_->name + "_weight", terms);
+    // Sums along other points take the factor of what came before at each tile of theirs.
+    const State factor = new_state(plan_->name + "_factor", rows);
+    Nest once;
+    once.points = rows;
+    once.stores = {store(factor, scaled)};
+    run_nest(std::move(once));
+    scaled = read(factor);
   }
   Nest map;
   map.points = rows;
   map.reduce = node_.reduce;
   map.limits = limits;
   if (!others.empty()) map.term_stores = {store(weights, act(score, common))};
+  if (kept_.tensor != TensorId::none) map.term_stores.push_back(store(kept_, act(score, common)));
   for (uint32_t k : pivot_->linear) {
     if (states_[k].dims != rows) continue;
     const ExprId value = lifted(k), weight = act(score, common);

@@ -6,6 +6,7 @@
 
 #include "ir/guards.h"
 #include "ir/variance.h"
+#include "schedule/kept.h"
 #include "tile/lower_impl.h"
 
 namespace tang::tile {
@@ -354,10 +355,35 @@ void KernelLowering::compute_rows(const KernelPlan& rows) {
   }
   node_ = n;
   begin_node(rows);
+  if (rows.kept) {
+    std::vector<DimId> dims = n.points;
+    dims.insert(dims.end(), n.reduce.begin(), n.reduce.end());
+    kept_ = new_state(plan_->name + "_weight", dims);
+  }
   block(0);
   node_ = outer;
+  if (rows.kept) read_kept(n);
   begin_node(*outer_plan);
   env_.spans = spans;
+}
+
+// The node reads the weights of a row where it would compute them.
+void KernelLowering::read_kept(const Comprehension& row) {
+  const auto kept = kept_weights(g, node_, row);
+  if (!kept) {
+    failure_ = "weights that are kept and that nothing reads";
+    return;
+  }
+  std::vector<Form> at;
+  for (const auto* dims : {&kept->points, &kept->terms})
+    for (DimId d : *dims) at.push_back(Form::coordinate(d));
+  const ExprId read = g.read(kept_.tensor, at);
+  map_exprs(node_, [&](ExprId e) {
+    return rewrite_expr(g, e, [&](ExprId old, const ExprNode&) -> std::optional<ExprId> {
+      return old == kept->weight ? std::optional(read) : std::nullopt;
+    });
+  });
+  kept_ = {};
 }
 
 }  // namespace tang::tile

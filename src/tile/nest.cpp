@@ -398,6 +398,10 @@ void NestLowering::store_all(const std::vector<Store>& stores) {
     op.args = {expanded(eval(s.value), dims)};
     op.refs = {reference(s.tensor, s.at)};
     masked(op.valid, dims, s.tensor, s.at);
+    const bool whole = op.valid.empty() && nest_->gates.empty();
+    for (DimId d : dims)
+      if (whole && tile_of(d)->elem == s.row_elements && s.at.back() == Form::coordinate(d))
+        op.row = s.row;
     for (ExprId holds : conditions(nest_->gates)) {
       const ExprId one = g.pool.make(Scalar::select, holds, g.pool.integer(1), g.pool.integer(0));
       op.valid.push_back(Form::gathered(index_of(eval(one))) - Form(1));

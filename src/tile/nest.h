@@ -72,6 +72,8 @@ struct Store {
   TensorId tensor = TensorId::none;
   std::vector<Form> at;         // over the nest's coordinates
   ExprId value = ExprId::none;  // left leaves are the final states
+  std::string row;              // that stores whole vectors of so many elements
+  int64_t row_elements = 0;
 };
 
 struct Nest {

@@ -120,7 +120,31 @@ class Contraction {
   std::vector<std::optional<DimId>> names_;  // by axis of the row
 };
 
+// What goes past the caches is whole vectors, in an argument that the kernel does not read.
+std::string stream_fault(const Kernel& kernel, const Op& op, const Tables::Found& found) {
+  const NamedPlacement& at = kernel[kernel[op.args[0]].type.placement];
+  const int64_t elements = at.placement.count(Level::elem);
+  const Ref& to = op.refs[0];
+  if (!op.valid.empty() || !found.row->axes[0].sizes.allows(elements))
+    return "what goes past the caches is whole vectors of the row";
+  if (to.what != Ref::What::memory || kernel[to.memory].role == Memory::Role::local)
+    return "only arguments are stored past the caches";
+  for (const Op& other : kernel.ops)
+    for (size_t k = 0; k < other.refs.size(); ++k)
+      if (other.refs[k].memory == to.memory && other.kind != OpKind::store)
+        return "the kernel reads what it stores past the caches";
+  return {};
+}
+
 }  // namespace
+
+bool streams(const Op& op) {
+  const auto& tables = shipped_tables();
+  if (op.kind != OpKind::store || op.row.empty() || !tables) return false;
+  const auto found = tables->find(op.row);
+  return found && found->row->computes.result &&
+         found->row->operands[*found->row->computes.result].streams;
+}
 
 std::string row_fault(const Kernel& kernel, const Op& op) {
   if (op.row.empty()) return {};
@@ -128,6 +152,7 @@ std::string row_fault(const Kernel& kernel, const Op& op) {
   if (!tables) return tables.error().message;
   const auto found = tables->find(op.row);
   if (!found) return found.error().message;
+  if (streams(op)) return stream_fault(kernel, op, *found);
   if (op.kind != OpKind::contract || op.refs.size() != 2 || op.results.empty()) return {};
   return Contraction(kernel, op, *tables, *found).fault();
 }

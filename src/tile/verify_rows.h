@@ -10,4 +10,7 @@ namespace tang::tile {
 // them.
 std::string row_fault(const Kernel& kernel, const Op& op);
 
+// Whether the op names a row that stores past the caches.
+bool streams(const Op& op);
+
 }  // namespace tang::tile

@@ -4,6 +4,10 @@
 #define _MM_MALLOC_H_INCLUDED 1
 #define __MM_MALLOC_H 1
 #include <immintrin.h>
+// What has been stored past the caches is seen by other threads.
+#define TANG_STREAMED _mm_sfence()
+#else
+#define TANG_STREAMED (void)0
 #endif
 // Always: a call would pass vectors that are wider than the machine's through memory, and a large
 // kernel would reach the compiler's limits of growth.

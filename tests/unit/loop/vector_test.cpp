@@ -44,6 +44,7 @@ std::string sample() {
       "    let u : f32 = low(low(low(s))) + lane(s, 7)\n"
       "    prefetch x[8 * i + 64]\n"
       "    store y[8 * i : 8] = s\n"
+      "    stream y[8 * i : 8] = s\n"
       "    store y[i : 8 by 2 first 3] = exp(s)\n"
       "    store y[i] = u\n"
       "  }\n");
@@ -175,9 +176,27 @@ TEST(LoopVectors, TheBuilderReportsMistakes) {
   }));
 }
 
+// Past the caches goes what the kernel does not read, by this name or another.
+TEST(LoopVectors, StreamsAreNotRead) {
+  const auto fault = [](const std::string& text) {
+    const auto program = parse_program(text, "s");
+    if (!program) return program.error().message;
+    const Diagnostics faults = verify(*program);
+    return faults.empty() ? std::string() : faults.front().message;
+  };
+  const std::string other = "buffer x : f32[8] input\nbuffer y : f32[8] output\n\n",
+                    same = "buffer x : f32[8] input\nbuffer y : f32[8] output into x\n\n",
+                    kernel = "kernel y reads x writes y {\n  stream y[0 : 8] = x[0 : 8]\n}\n";
+  EXPECT_EQ(fault(other + kernel), "");
+  EXPECT_NE(fault(same + kernel), "");
+}
+
 TEST(LoopVectors, FaultsAreRefused) {
   EXPECT_EQ(first_error("let v : f32x8 = x[60 : 8 first 4]"), "");
   const std::pair<const char*, const char*> faults[] = {
+      {"stream y[0] = 1.0", "E0410"},
+      {"stream y[0 : 8 first n] = x[0 : 8]", "E0410"},
+      {"stream y[0 : 8 by 2] = x[0 : 8]", "E0410"},
       {"let v : f32x3 = spread3(1.0)", "E0310"},
       {"let v : f32x8 = 1.0", "E0310"},
       {"let v : f32 = x[0 : 8]", "E0310"},

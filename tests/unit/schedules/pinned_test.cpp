@@ -169,6 +169,40 @@ TEST(PinnedSchedules, Rows) {
     p.expect_right(fmt::format(R"({{"y": {{"rows": {{"{}": {{{}}}}}}}}})", row, fields));
 }
 
+// The weights of a row stay in a window where the plan says so, and the numbers are the same.
+TEST(PinnedSchedules, WeightsOfRows) {
+  const Pinning p(rows);
+  const auto computed = [&](const std::string& kept) {
+    const std::string fields = fmt::format(R"({{"y": {{"rows": {{"y_1": {{{}}}}}}}}})", kept);
+    p.expect_right(fields);
+    const std::string text = loop::print(p.variant(fields)->program());
+    size_t found = 0;
+    for (size_t at = 0; (at = text.find("exp(", at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  EXPECT_LT(computed(R"("kept": true)"), computed(R"("kept": false)"));
+  EXPECT_EQ(computed(R"("kept": true)"), computed(""));
+  p.expect_right(
+      R"({"y": {"blocks": [{"dim": "i", "step": 2}], "rows": {"y_1": {"kept": true}}}})");
+}
+
+TEST(PinnedSchedules, StoresPastTheCaches) {
+  const Pinning p(rows), c(product);
+  p.expect_right(R"({"y": {"streamed": ["y"]}})");
+  c.expect_right(R"({"c": {"streamed": ["c"], "points": ["i", "j"]}})");
+  const std::string wide = R"(dim i = 4096, j = 1024
+input x[i, j] : f32
+y[i, j] = x[i, j] + 1
+output y
+)";
+  const auto streams = [](const std::string& text) {
+    return Pinning(text).planned().find(R"("streamed":["y"])") != std::string::npos;
+  };
+  EXPECT_TRUE(streams(wide));
+  EXPECT_FALSE(streams("dim i = 4096, j = 1000\n" + wide.substr(wide.find("input"))));
+  EXPECT_FALSE(streams(wide.substr(0, wide.find("output")) + "output y into x\n"));
+}
+
 TEST(PinnedSchedules, TermsInOrder) {
   const Pinning p(affine);
   p.expect_right(R"({"h": {"blocks": [{"dim": "t", "step": 5}]}})");

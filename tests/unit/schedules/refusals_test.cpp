@@ -293,6 +293,31 @@ TEST(RefusedSchedules, Rows) {
       {"rows", "blocks"});
 }
 
+TEST(RefusedSchedules, WeightsOfRows) {
+  const Pinning y(rows);
+  expect_refused(y, R"({"y": {"rows": {"y_1": {"kept": true, "pivot": false}}}})",
+                 {"rows.y_1.kept", "only a pivot form"});
+  expect_refused(
+      y, R"({"y": {"rows": {"y_1": {"kept": true, "blocks": [{"dim": "j", "step": 16}]}}}})",
+      {"rows.y_1.kept", "block of terms"});
+  const Pinning other(
+      "dim i = 5, j = 70\ninput x[i, j] : f32\n"
+      "y[i, j] = x[i, j] - logsumexp[j](x[i, j])\noutput y\n");
+  expect_refused(other, R"({"y": {"rows": {"y_1": {"kept": true}}}})", {"nothing reads them"});
+}
+
+TEST(RefusedSchedules, StoresPastTheCaches) {
+  const Pinning y(rows), c(product), o(attention);
+  expect_refused(y, R"({"y": {"streamed": ["x"]}})", {"`streamed` `x`", "stores no such tensor"});
+  expect_refused(y, R"({"y": {"streamed": ["y", "y"]}})", {"named twice"});
+  expect_refused(o, R"({"o": {"streamed": ["o"]}})", {"while terms are left"});
+  expect_refused(c, R"({"c": {"streamed": ["c"], "blocks": [{"dim": "k", "step": 8}]}})",
+                 {"while terms are left"});
+  expect_refused(c, R"({"c": {"streamed": ["c"], "points": ["j", "i"]}})", {"innermost loop"});
+  expect_refused(c, R"({"c": {"streamed": ["c"], "points": ["i", "j"], "tile": []}})",
+                 {"past the caches"});
+}
+
 TEST(RefusedSchedules, Threads) {
   const Pinning alone(product);
   expect_refused(alone, R"({"c": {"threads": 2}})", {"`threads` 2", "--threads"});

@@ -107,6 +107,30 @@ TEST(TileForms, StatesOfTwoFormats) {
   EXPECT_EQ(at.at(0), 3);
 }
 
+TEST(TileForms, StoresPastTheCaches) {
+  const auto text = [](const std::string& lanes, const std::string& from) {
+    return "kernel copy on cpu.avx2 {\n"
+           "  axis n\n"
+           "  arg x[n : 8] : f32\n"
+           "  out y[n : 8] : f32\n"
+           "  role all warps 0..0\n"
+           "  place row (n) = " +
+           lanes + " -> n\n  s = load " + from +
+           "[n] -> row : f32\n"
+           "  store s -> y[n] row stream32.f32\n"
+           "}\n";
+  };
+  const auto fault = [&](const std::string& lanes, const std::string& from) {
+    const auto p = parse_program(text(lanes, from), "stream.tile");
+    return p ? faults(*p) : p.error().message;
+  };
+  Array x = filled(Format::f32, {8}, {1, 2, 3, 4, 5, 6, 7, 8}), y = *make_array(Format::f32, {8});
+  EXPECT_EQ(ran(text("elem 8", "x"), {&x, &y}), "");
+  EXPECT_EQ(y.at(7), 8);
+  EXPECT_NE(fault("elem 4", "x").find("whole vectors"), std::string::npos);
+  EXPECT_NE(fault("elem 8", "y").find("reads what it stores"), std::string::npos);
+}
+
 const std::string chosen =
     "param P\n\n"
     "kernel choose on cpu.avx2 {\n"
