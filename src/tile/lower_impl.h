@@ -77,6 +77,8 @@ class KernelLowering {
 
   // The pivot form (lower_pivot.cpp).
   void pivot_block();
+  void add_sum(Nest& n, uint32_t k, ExprId term, ExprId initial);
+  void reduce_pivots(ExprId score, const State& next, const std::vector<Guard>& limits);
   ExprId lifted(uint32_t component);
   ExprId lift(uint32_t component, ExprId pivot);
   ValueId not_finite(const std::vector<ExprId>& values);

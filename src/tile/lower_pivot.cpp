@@ -92,21 +92,49 @@ ExprId KernelLowering::act(ExprId own, ExprId common) {
   });
 }
 
+// Adds a sum of terms on top of what component k had before.
+void KernelLowering::add_sum(Nest& n, uint32_t k, ExprId term, ExprId initial) {
+  Part part = folds_.parts[k];
+  const uint32_t number = static_cast<uint32_t>(n.parts.size());
+  const ExprId state = state_leaf(g, What::left, number, Kind::real);
+  part.step = g.make(tang::Op::add, state, term);
+  part.combine = g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
+  part.initial = initial;
+  part.fold = number;
+  n.parts.push_back(part);
+  n.monoids.push_back(*builtin_monoid(g, "sum", std::vector<Kind>{Kind::real}));
+  n.stores.push_back(store(states_[k], state));
+}
+
+// The pivots of the block, on top of those before.
+void KernelLowering::reduce_pivots(ExprId score, const State& next,
+                                   const std::vector<Guard>& limits) {
+  const uint32_t p = pivot_->component;
+  Nest n;
+  n.points = states_[p].dims;
+  n.reduce = node_.reduce;
+  n.limits = limits;
+  Part pivot = folds_.parts[p];
+  const ExprId left = state_leaf(g, What::left, 0, Kind::real);
+  pivot.combine = substitute_leaves(g, pivot.combine, [&](LeafId id) -> std::optional<ExprId> {
+    const tang::Leaf l = g.leaf(id);
+    if (l.what != What::left && l.what != What::right) return std::nullopt;
+    return state_leaf(g, l.what, 0, l.kind);
+  });
+  const ExprNode chosen = g.pool[pivot.combine];
+  pivot.step = g.make(chosen.op, left, score);
+  pivot.initial = read(states_[p]);
+  pivot.fold = 0;
+  n.parts = {pivot};
+  n.monoids = {*builtin_monoid(g, chosen.op == tang::Op::max ? "max" : "min",
+                               std::vector<Kind>{Kind::real})};
+  n.stores = {store(next, left)};
+  run_nest(std::move(n));
+}
+
 void KernelLowering::pivot_block() {
   const uint32_t p = pivot_->component;
   const std::vector<DimId>& rows = states_[p].dims;
-  const auto sums = [&](Nest& n, uint32_t k, ExprId term, ExprId initial) {
-    Part part = folds_.parts[k];
-    const uint32_t number = static_cast<uint32_t>(n.parts.size());
-    const ExprId state = state_leaf(g, What::left, number, Kind::real);
-    part.step = g.make(tang::Op::add, state, term);
-    part.combine = g.make(tang::Op::add, state, state_leaf(g, What::right, number, Kind::real));
-    part.initial = initial;
-    part.fold = number;
-    n.parts.push_back(part);
-    n.monoids.push_back(*builtin_monoid(g, "sum", std::vector<Kind>{Kind::real}));
-    n.stores.push_back(store(states_[k], state));
-  };
 
   // Terms that a guard leaves out have the identity for a pivot, and so a weight of 0.
   ExprId score = lifted(p);
@@ -117,31 +145,8 @@ void KernelLowering::pivot_block() {
   std::vector<Guard> limits = node_.guards;
   std::erase_if(limits, [](const Guard& guard) { return guard.form.is_affine(); });
 
-  // The pivots of the block, on top of those before.
   const State next = new_state(plan_->name + "_pivot", rows);
-  Nest reduce;
-  reduce.points = rows;
-  reduce.reduce = node_.reduce;
-  reduce.limits = limits;
-  Part pivot = folds_.parts[p];
-  const ExprId left = state_leaf(g, What::left, 0, Kind::real);
-  const auto renamed = [&](ExprId e) {
-    return substitute_leaves(g, e, [&](LeafId id) -> std::optional<ExprId> {
-      const tang::Leaf l = g.leaf(id);
-      if (l.what != What::left && l.what != What::right) return std::nullopt;
-      return state_leaf(g, l.what, 0, l.kind);
-    });
-  };
-  pivot.combine = renamed(pivot.combine);
-  const ExprNode chosen = g.pool[pivot.combine];
-  pivot.step = g.make(chosen.op, left, score);
-  pivot.initial = read(states_[p]);
-  pivot.fold = 0;
-  reduce.parts = {pivot};
-  reduce.monoids = {*builtin_monoid(g, chosen.op == tang::Op::max ? "max" : "min",
-                                    std::vector<Kind>{Kind::real})};
-  reduce.stores = {store(next, left)};
-  run_nest(std::move(reduce));
+  reduce_pivots(score, next, limits);
 
   // The weights, and the sums along nothing but the rows.
   const ExprId common = read(next);
@@ -172,7 +177,7 @@ void KernelLowering::pivot_block() {
     if (states_[k].dims != rows) continue;
     const ExprId value = lifted(k), weight = act(score, common);
     const ExprId term = g.pool.is_number(value, 1) ? weight : g.make(tang::Op::mul, weight, value);
-    sums(map, k, term, g.make(tang::Op::mul, read(states_[k]), scaled));
+    add_sum(map, k, term, g.make(tang::Op::mul, read(states_[k]), scaled));
   }
   run_nest(std::move(map));
 
@@ -184,8 +189,8 @@ void KernelLowering::pivot_block() {
       n.points = states_[k].dims;
       n.reduce = node_.reduce;
       n.limits = limits;
-      sums(n, k, g.make(tang::Op::mul, read(weights), tested ? lift(k, score) : lifted(k)),
-           g.make(tang::Op::mul, read(states_[k]), scaled));
+      add_sum(n, k, g.make(tang::Op::mul, read(weights), tested ? lift(k, score) : lifted(k)),
+              g.make(tang::Op::mul, read(states_[k]), scaled));
       run_nest(std::move(n));
     }
   };

@@ -80,7 +80,7 @@ struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
   std::vector<Guard> guards;   // of terms
-  std::vector<Guard> limits;  // of terms too: where they do not hold, terms may be left out
+  std::vector<Guard> limits;   // of terms too: where they do not hold, terms may be left out
   std::vector<Guard> gates;    // of points: where they do not hold, nothing is stored
   const Scan* scan = nullptr;  // `reduce` is the point that it runs along; stores are of each step
   std::vector<Part> parts;
