@@ -141,9 +141,18 @@ void KernelLowering::pivot_block() {
   if (const ExprId holds = condition_of(g, node_.guards); holds != ExprId::none)
     score = g.make(tang::Op::select, holds, score, folds_.parts[p].identity);
 
-  // Conditions on what is gathered bound the loops, which saves more than it costs.
+  // Conditions of one summed coordinate on what is gathered for the whole block bound the loops,
+  // those of weights and of what reads them alike.
   std::vector<Guard> limits = node_.guards;
-  std::erase_if(limits, [](const Guard& guard) { return guard.form.is_affine(); });
+  std::erase_if(limits, [&](const Guard& guard) {
+    const std::vector<DimId> dims = dims_of(g, guard);
+    const auto moves = std::count_if(dims.begin(), dims.end(),
+                                     [&](DimId d) { return span_of(d).size != 1; });
+    const bool summed = std::all_of(dims.begin(), dims.end(), [&](DimId d) {
+      return span_of(d).size == 1 || contains(node_.reduce, d);
+    });
+    return guard.form.is_affine() || moves != 1 || !summed;
+  });
 
   const State next = new_state(plan_->name + "_pivot", rows);
   reduce_pivots(score, next, limits);

@@ -1,5 +1,6 @@
 // Expressions over register tiles.
 #include <algorithm>
+#include <cctype>
 
 #include "ir/guards.h"
 #include "ir/inside.h"
@@ -437,7 +438,9 @@ MonoidId NestLowering::monoid(size_t fold) {
   made.commutative = m.commutative;
   made.kinds = m.kinds;
   for (size_t k = 0; k < m.kinds.size(); ++k) {
-    made.fields.push_back(m.fields[k].empty() ? "x" + std::to_string(k) : m.fields[k]);
+    const std::string& field = m.fields[k];
+    const bool is_name = !field.empty() && !std::isdigit(static_cast<unsigned char>(field[0]));
+    made.fields.push_back(is_name ? field : "x" + std::to_string(k));
     made.identity.push_back(g.pool[m.identity[k]].value().as_real());
     made.combine.push_back(copied(g.pool, b.kernel().pool, m.combine[k], [&](ExprId e) {
       const tang::Leaf l = g.leaf_of(e);

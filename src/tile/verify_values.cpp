@@ -79,13 +79,15 @@ class Values {
 
   void gather(const Op& op, ValueId v) {
     use(op, v);
-    if (op.kind != OpKind::load && op.kind != OpKind::store && op.kind != OpKind::branch)
-      return complain_("only loads, stores and branches gather", op);
+    const bool by_all =
+        op.kind == OpKind::branch || op.kind == OpKind::loop || op.kind == OpKind::prefetch;
+    if (op.kind != OpKind::load && op.kind != OpKind::store && !by_all)
+      return complain_("only loads, stores, prefetches, branches and loops gather", op);
     if (kind(k_[v].type.format) != Kind::integer || !axes_of(v))
       return complain_(fmt::format("`{}` is no integer tile", k_[v].name), op);
-    if (op.kind == OpKind::branch) {
+    if (by_all) {
       if (!axes_of(v)->empty())
-        complain_(fmt::format("`{}` has axes, a branch is taken by all", k_[v].name), op);
+        complain_(fmt::format("`{}` has axes, and this is done by all elements", k_[v].name), op);
       return;
     }
     const ValueId reader = op.kind == OpKind::load ? op.results[0] : op.args[0];
