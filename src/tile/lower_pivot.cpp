@@ -146,8 +146,8 @@ void KernelLowering::pivot_block() {
   std::vector<Guard> limits = node_.guards;
   std::erase_if(limits, [&](const Guard& guard) {
     const std::vector<DimId> dims = dims_of(g, guard);
-    const auto moves = std::count_if(dims.begin(), dims.end(),
-                                     [&](DimId d) { return span_of(d).size != 1; });
+    const auto moves =
+        std::count_if(dims.begin(), dims.end(), [&](DimId d) { return span_of(d).size != 1; });
     const bool summed = std::all_of(dims.begin(), dims.end(), [&](DimId d) {
       return span_of(d).size == 1 || contains(node_.reduce, d);
     });
