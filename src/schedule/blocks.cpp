@@ -7,6 +7,7 @@
 #include "ir/monoids.h"
 #include "ir/pivot.h"
 #include "ir/variance.h"
+#include "schedule/windows.h"
 
 namespace tang {
 
@@ -355,7 +356,7 @@ class Blocks {
     for (LeafId l : leaves_of(g, n_)) {
       const Leaf& leaf = g.leaf(l);
       if (leaf.what != Leaf::What::read || leaf.guarded || !mentions(l, columns) ||
-          mentions(l, rows) || count_reads(leaf.tensor) != 1 || !is_factor(l))
+          mentions(l, rows) || count_reads(leaf.tensor) != 1 || !is_factor(g, n_, l))
         continue;
       const std::vector<Guard> bounds = inside_bounds(g, leaf.tensor, leaf.forms);
       if (bounds.empty() || !keeps_inside(bounds)) continue;
@@ -400,18 +401,6 @@ class Blocks {
       }
       k_.nest = plain;
       return false;
-    }
-    return false;
-  }
-
-  // Whether the terms are products with the read as a factor, so that they are 0 where it is.
-  bool is_factor(LeafId l) const {
-    std::vector<ExprId> factors = {n_.folds[0].args[0]};
-    while (!factors.empty()) {
-      const ExprNode e = g.pool[factors.back()];
-      factors.pop_back();
-      if (e.op == Op::mul) factors.insert(factors.end(), {e.args[0], e.args[1]});
-      if (e.op == Op::var && e.variable() == l) return true;
     }
     return false;
   }

@@ -5,23 +5,13 @@
 #include <fmt/format.h>
 
 #include "ir/variance.h"
+#include "schedule/estimate.h"
 #include "schedule/legal.h"
 #include "schedule/segment.h"
 
 namespace tang {
 
 namespace {
-
-double size_of(const Graph& g, const Poly& p, const PlanOptions& options) {
-  double total = 0;
-  for (const Poly::Term& t : p.terms()) {
-    auto product = static_cast<double>(t.coeff);
-    for (ParamId id : t.params)
-      product *= static_cast<double>(g[id].bound.value_or(options.unknown_extent));
-    total += product;
-  }
-  return total;
-}
 
 // True if no unbound parameter occurs.
 bool is_known(const Graph& g, const Poly& p) {
@@ -35,12 +25,6 @@ double volume_of(const Graph& g, const std::vector<DimId>& dims, const PlanOptio
   double v = 1;
   for (DimId d : dims) v *= size_of(g, g.extent(d), options);
   return v;
-}
-
-double bytes_of(const Graph& g, TensorId t, const PlanOptions& options) {
-  const FormatInfo& f = info(g[t].storage());
-  const double bytes = f.bits > 0 ? f.bits / 8.0 : static_cast<double>(f.block_bytes) / f.block;
-  return size_of(g, volume(g[t].shape), options) * bytes;
 }
 
 class Inlining {

@@ -341,7 +341,8 @@ class Legality {
   Verdict padded(const StagePlan& s, const std::string& value,
                  const std::vector<LeafId>& reads) const {
     const bool product = n_.folds.size() == 1 && facts(g, n_.folds[0].monoid).sum &&
-                         reads.size() == 1 && !g.leaf(reads[0]).guarded && is_factor(reads[0]);
+                         reads.size() == 1 && !g.leaf(reads[0]).guarded &&
+                         is_factor(g, n_, reads[0]);
     if (!product || k_.pivot)
       return no("stages", value, "zeros around a window need terms that are products with it",
                 "guard_promote");
@@ -356,17 +357,6 @@ class Legality {
       if (&other != &s && other.padded)
         return no("stages", value, "one window has zeros around it", "guard_promote");
     return std::nullopt;
-  }
-
-  bool is_factor(LeafId l) const {
-    std::vector<ExprId> factors = {n_.folds[0].args[0]};
-    while (!factors.empty()) {
-      const ExprNode e = g.pool[factors.back()];
-      factors.pop_back();
-      if (e.op == Op::mul) factors.insert(factors.end(), {e.args[0], e.args[1]});
-      if (e.op == Op::var && e.variable() == l) return true;
-    }
-    return false;
   }
 
   // What is computed in blocks has a window that it is computed in.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/variance.h"
+#include "schedule/estimate.h"
 
 namespace tang {
 
@@ -32,17 +33,7 @@ class Threads {
   }
 
  private:
-  double size(const Poly& p) const {
-    double total = 0;
-    for (const Poly::Term& t : p.terms()) {
-      auto product = static_cast<double>(t.coeff);
-      for (ParamId id : t.params)
-        product *= static_cast<double>(g[id].bound.value_or(options_.unknown_extent));
-      total += product;
-    }
-    return total;
-  }
-  double size(DimId d) const { return size(g.extent(d)); }
+  double size(DimId d) const { return size_of(g, g.extent(d), options_); }
 
   // ---- work ------------------------------------------------------------------------------------
 
@@ -60,13 +51,8 @@ class Threads {
 
   double bytes(const Node& n) const {
     double total = 0;
-    const auto add = [&](TensorId t) {
-      const FormatInfo& f = info(g[t].storage());
-      const double each = f.bits > 0 ? f.bits / 8.0 : static_cast<double>(f.block_bytes) / f.block;
-      total += size(volume(g[t].shape)) * each;
-    };
-    for (TensorId t : tensors_read(g, n)) add(t);
-    for (const Target& t : n.targets) add(t.tensor);
+    for (TensorId t : tensors_read(g, n)) total += bytes_of(g, t, options_);
+    for (const Target& t : n.targets) total += bytes_of(g, t.tensor, options_);
     return total;
   }
 

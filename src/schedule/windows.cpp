@@ -24,6 +24,17 @@ bool reads_tensor(const Graph& g, LeafId l, TensorId t) {
 
 }  // namespace
 
+bool is_factor(const Graph& g, const Node& n, LeafId read) {
+  std::vector<ExprId> factors = {n.folds[0].args[0]};
+  while (!factors.empty()) {
+    const ExprNode e = g.pool[factors.back()];
+    factors.pop_back();
+    if (e.op == Op::mul) factors.insert(factors.end(), {e.args[0], e.args[1]});
+    if (e.op == Op::var && e.variable() == read) return true;
+  }
+  return false;
+}
+
 std::vector<LeafId> Windows::reads(TensorId t) const {
   std::vector<LeafId> result;
   const auto collect = [&](const Node& n) {

@@ -5,6 +5,10 @@
 
 namespace tang {
 
+// Whether the terms of a node's fold are products with the read as a factor, so that they are 0
+// where it is.
+bool is_factor(const Graph& g, const Node& n, LeafId read);
+
 class Windows {
  public:
   Windows(Graph& graph, const KernelPlan& plan) : g(graph), k_(plan) {}

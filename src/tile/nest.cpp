@@ -40,12 +40,10 @@ void NestLowering::dim(size_t k) {
   if (k == nest_->points.size() + nest_->reduce.size()) return step();
   const DimId d = dim_at(k);
   const size_t enforced = enforced_.size();
-  Span s = span(d);
-  if (!reduces(k)) s = limited(d, nest_->gates);
-  if (reduces(k) && !nest_->scan) {
-    s = limited(d, nest_->guards);
+  const bool scans = reduces(k) && nest_->scan;
+  Span s = scans ? span(d) : limited(d, reduces(k) ? nest_->guards : nest_->gates);
+  if (reduces(k))
     for (const Guard& guard : nest_->limits) limit(d, guard, s);
-  }
   if (const TileDim* t = tile_of(d))
     tiled(k, s, *t);
   else

@@ -27,11 +27,6 @@ input a[n, y, x], f[u, w] : f32
 c[n, y, x] = sum[u, w | 0 <= y + u - 1 and y + u - 1 < 9 and 0 <= x + w - 1 and x + w - 1 < 12](a[n, y + u - 1, x + w - 1] * f[u, w])
 output c
 )";
-const char* rows = R"(dim i = 5, j = 70
-input x[i, j] : f32
-y[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))
-output y
-)";
 const char* affine = R"(dim i = 8, t = 64, u = 3
 input a[i, t, u], b[i, t, u], c[i, t] : f32
 h[i] = affine[t, u](a[i, t, u], b[i, t, u]).b

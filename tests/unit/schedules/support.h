@@ -9,6 +9,13 @@
 
 namespace tang::test {
 
+// A row's max and sum are computed in the kernel that reads them.
+inline constexpr const char* rows = R"(dim i = 5, j = 70
+input x[i, j] : f32
+y[i, j] = exp(x[i, j] - max[j](x[i, j])) / sum[j](exp(x[i, j] - max[j](x[i, j])))
+output y
+)";
+
 class Pinning {
  public:
   // Fails the test if the text is wrong. Inputs are drawn from seed 0.
