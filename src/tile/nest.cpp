@@ -248,12 +248,15 @@ std::vector<ExprId> NestLowering::conditions(const std::vector<Guard>& guards) {
   return result;
 }
 
-// Whether a state starts from memory that others than the kernel have too: too far to wait for.
+// Whether a state starts from memory that others than the kernel have too: too far to wait for. The
+// line of a place that is gathered is not known soon enough to be asked for.
 bool NestLowering::starts_far(const Part& p) const {
   if (nest_->scan || p.initial == ExprId::none || g.pool[p.initial].op != tang::Op::var)
     return false;
   const tang::Leaf l = g.leaf(g.pool[p.initial].variable());
-  return l.what == tang::Leaf::What::read &&
+  const bool affine =
+      std::all_of(l.forms.begin(), l.forms.end(), [](const Form& f) { return f.is_affine(); });
+  return l.what == tang::Leaf::What::read && affine &&
          b.kernel()[env_.places.at(l.tensor).memory].role != Memory::Role::local;
 }
 

@@ -102,6 +102,14 @@ TEST(Found, AFoldOfOneDefinitionsElementIsTheSameAtAllPoints) {
       "t[b] = log(sum[j](exp(x[b, j])))\ny[k] = min[p](tanh(t[1]))\noutput y\n");
 }
 
+// Sums that start at places which are gathered.
+TEST(Found, AStepOfAMatrixScanAddsToGatheredPlaces) {
+  expect_same_everywhere(
+      "dim k = 6, y = 6, c = 4\ninput a[k, c], b[k], h0 : f32, n[k] : i32\n"
+      "h[c, k] = matscan[c; k, y](a[n[k], 0] / 8 + select(k == y, 0.5, 0), b[n[k]], h0)\n"
+      "output h\n");
+}
+
 TEST(Found, ARealToALiteralPowerPrintsAsOne) {
   const auto g = parse("dim i = 2\ninput x[i] : f32\ny[i] = x[i] + tanh(pow(2.0, 2))\noutput y\n");
   ASSERT_TRUE(g);
