@@ -1,4 +1,5 @@
 // The C rows, compiled and run: each gives what it says it computes, where it says it holds it.
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -144,7 +145,11 @@ double expected(const Row& row, const std::vector<Elements>& values, const Point
 
 // ---- images -------------------------------------------------------------------------------------
 
-using Image = std::vector<std::byte>;
+// Memory of an operand, aligned as the strictest row asks (a streaming store of 32 bytes).
+struct alignas(64) Image {
+  std::array<std::byte, 64 * 8> bytes{};
+  std::byte* data() { return bytes.data(); }
+};
 
 // Where each element is: by the placement in a register, by its coordinate in memory.
 void for_elements(const Row& row, const Operand& o, const Sizes& sizes,
@@ -158,7 +163,7 @@ void probe(const Row& row, void (*function)(void**)) {
   Sizes sizes;
   for (const SizedAxis& a : row.axes) sizes.push_back(a.sizes.runs[0].from);
   std::vector<Elements> values(row.operands.size());
-  std::vector<Image> images(row.operands.size(), Image(64 * 8));
+  std::vector<Image> images(row.operands.size());
   std::vector<void*> pointers;
   for (size_t k = 0; k < row.operands.size(); ++k) {
     const Operand& o = row.operands[k];
