@@ -85,32 +85,49 @@ class Tiler {
     return at->second == Poly(1) ? 1 : 2;
   }
 
-  int score(DimId d) const {
+  // Loads and stores of a term, each once: without vectors.
+  double scalar_cost() const {
+    double total = 0;
+    for (const Access& a : s.accesses) total += weight(a);
+    return total;
+  }
+
+  // What is the same in all terms counts once for some of them.
+  double weight(const Access& a) const {
+    return s.reduce.empty() || moves_in_terms(a) ? 1 : 1.0 / 8;
+  }
+
+  // Loads and stores a term where vectors run along d: one by one where they move by more than an
+  // element (a store takes each out of its vector, often under a mask of its own); where they do
+  // not move, what is computed of them is computed one by one. Lanes of a fold are folded in the
+  // end.
+  double cost(DimId d) const {
+    const int64_t width = m_.vector_bytes / (s.wide ? 8 : 4);
     const auto n = size(d);
-    if (n && *n < 4) return 0;
-    int total = 0;
+    const int64_t full = n ? (*n + width - 1) / width : 1;
+    const double lanes =
+        n ? static_cast<double>(*n) / static_cast<double>(std::max<int64_t>(full, 1))
+          : static_cast<double>(width);
+    double total = 0;
     for (const Access& a : s.accesses) {
       const int how = motion(a, d);
-      if (!s.reduce.empty() && !moves_in_terms(a)) {  // once for all terms
-        total += how == 1 ? 1 : how == 2 ? -1 : 0;
-        continue;
-      }
-      total += how == 1 ? 6 : how == 2 ? (a.store ? -9 : -5) : 1;
+      total += weight(a) * (how == 1 ? 1 : how == 0 ? 1.25 : lanes * (a.store ? 6 : 1));
     }
-    if (!contains(s.reduce, d)) return total;
-    const int64_t width = m_.vector_bytes / (s.wide ? 8 : 4);
-    total -= 3;
-    return n && *n < width ? static_cast<int>(total * *n / width) : total;
+    total /= lanes;
+    if (contains(s.reduce, d))
+      total += static_cast<double>(s.states) * 4 / static_cast<double>(n.value_or(64));
+    return total;
   }
 
   std::optional<DimId> best_vector() const {
     std::optional<DimId> best;
-    int most = 0;
+    double least = scalar_cost();
     const auto consider = [&](DimId d) {
-      const int x = score(d);
-      if (x > most || (x == most && best && contains(s.points, d))) {
+      if (const auto n = size(d); n && *n < 4) return;
+      const double x = cost(d);
+      if (x < least || (x == least && best && contains(s.points, d))) {
         best = d;
-        most = x;
+        least = x;
       }
     };
     for (DimId d : s.points) consider(d);

@@ -142,6 +142,7 @@ size_t KernelLowering::first_reduce() const {
 }
 
 void KernelLowering::block(size_t level) {
+  narrow(level);
   for (const StagePlan& s : plan_->stages)
     if (s.level == level) stage(s);
   const bool innermost = level == plan_->blocks.size();
@@ -201,6 +202,57 @@ bool KernelLowering::whole(const BlockLoop& loop) const {
   return extent && *extent > 0 && *extent <= loop.step;
 }
 
+// What the terms' guards say of a summed coordinate in the block at hand.
+std::vector<KernelLowering::Bound> KernelLowering::bounds_of(DimId d) {
+  std::vector<Bound> bounds;
+  if (!contains(node_.reduce, d)) return bounds;
+  for (const Guard& guard : node_.guards) {
+    if (guard.what == Guard::What::data) continue;
+    const auto& terms = guard.form.terms;
+    const bool monotone = std::all_of(terms.begin(), terms.end(), [](const Form::Term& t) {
+      return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
+    });
+    const auto c = guard.form.coefficient(d).constant();
+    if (!monotone || (c != 1 && c != -1)) continue;
+    Form affine = guard.form;
+    affine.gathers.clear();
+    const auto gathered = NestLowering(g, b, env_).known(guard.form - affine);
+    if (!gathered) continue;
+    const bool alone = std::all_of(terms.begin(), terms.end(), [&](const Form::Term& t) {
+      return t.dim == d || span_of(t.dim).size == 1;
+    });
+    for (const int sign : {1, -1}) {
+      if (sign < 0 && guard.what != Guard::What::zero) break;
+      const int64_t towards = *c * sign;
+      const Form rest = easiest(Poly(sign) * affine - Poly(towards) * Form::coordinate(d)) +
+                        Poly(sign) * *gathered;
+      const Form at = towards > 0 ? Poly(-1) * rest : rest + Form(1);
+      bounds.push_back({guard, towards < 0, at, alone && !guard.form.is_affine()});
+    }
+  }
+  return bounds;
+}
+
+// Summed coordinates that no loop around runs along are kept within the bounds that are their
+// guards' whole meaning; these need no test then.
+void KernelLowering::narrow(size_t level) {
+  const auto end = plan_->blocks.begin() + static_cast<long>(level);
+  for (DimId d : node_.reduce) {
+    const bool runs = std::any_of(plan_->blocks.begin(), end, [&](const BlockLoop& loop) {
+      return loop.dim == d && !whole(loop);
+    });
+    if (runs) continue;
+    for (const Bound& bound : bounds_of(d)) {
+      if (!bound.whole) continue;
+      Span s = span_of(d);
+      (bound.upper ? s.hi : s.lo).push_back(bound.at);
+      s.size.reset();
+      env_.spans[d] = std::move(s);
+      std::erase(node_.guards, bound.guard);
+    }
+  }
+}
+
 // Blocks in which no guard can hold are left out.
 void KernelLowering::open_block(const BlockLoop& loop) {
   const DimId d = loop.dim;
@@ -213,30 +265,7 @@ void KernelLowering::open_block(const BlockLoop& loop) {
     around_.emplace_back(d, around->second);
   }
   const std::vector<Form> limits = r.hi;
-  if (contains(node_.reduce, d))
-    for (const Guard& guard : node_.guards) {
-      if (guard.what == Guard::What::data) continue;
-      const bool monotone =
-          std::all_of(guard.form.terms.begin(), guard.form.terms.end(), [](const Form::Term& t) {
-            return t.coeff.proved_nonnegative() || t.coeff.proved_nonpositive();
-          });
-      const auto c = guard.form.coefficient(d).constant();
-      if (!monotone || (c != 1 && c != -1)) continue;
-      Form affine = guard.form;
-      affine.gathers.clear();
-      const auto gathered = NestLowering(g, b, env_).known(guard.form - affine);
-      if (!gathered) continue;
-      for (const int sign : {1, -1}) {
-        if (sign < 0 && guard.what != Guard::What::zero) break;
-        const int64_t towards = *c * sign;
-        const Form rest = easiest(Poly(sign) * affine - Poly(towards) * Form::coordinate(d)) +
-                          Poly(sign) * *gathered;
-        if (towards > 0)
-          r.lo.push_back(Poly(-1) * rest);
-        else
-          r.hi.push_back(rest + Form(1));
-      }
-    }
+  for (const Bound& bound : bounds_of(d)) (bound.upper ? r.hi : r.lo).push_back(bound.at);
   r.step = loop.step;
   const DimId index = b.index(g[d].name + "b", Index::What::loop);
   r.indices = {index};

@@ -34,6 +34,15 @@ class KernelLowering {
   void terms();
   void matrix_scan();
   bool whole(const BlockLoop& loop) const;
+  // A bound of a summed coordinate in the block at hand, from a condition on its terms.
+  struct Bound {
+    Guard guard;
+    bool upper = false;
+    Form at;             // the first value, or the one after the last
+    bool whole = false;  // with the guard's other bounds, all that the guard says
+  };
+  std::vector<Bound> bounds_of(DimId d);
+  void narrow(size_t level);
   void open_block(const BlockLoop& loop);
   bool shares(DimId point) const;
   void close_block(const BlockLoop& loop);
