@@ -37,6 +37,8 @@ class Case {
   Case& set_bytes(const std::string& input, const std::vector<uint8_t>& bytes);
   // Compiler flags in place of the default ones.
   Case& flags(std::vector<std::string> flags);
+  // Compiled C alone, where the oracle would take too long.
+  Case& without_oracle();
   // More schedules for the derived program.
   Case& plan(const std::string& name, const PlanOptions& options);
 
@@ -56,6 +58,7 @@ class Case {
   std::vector<Array> inputs_;
   CompileOptions compile_;
   std::vector<std::pair<std::string, PlanOptions>> plans_;
+  bool oracle_ = true;
 };
 
 // Every way gives what the first does: integers, NaNs and infinities exactly, reals to `tolerance`

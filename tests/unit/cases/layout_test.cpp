@@ -136,5 +136,47 @@ TEST(V34, ShiftsThroughIndexTensors) {
   expect_values(runs, "z", z, 0);
 }
 
+// V33: widths that are no multiple of a vector, a tile or a number of threads: an element each, and
+// folds and scans of rows.
+TEST(V33, ElementsAndRowsOfAnyWidth) {
+  std::vector<Case> cases;
+  for (int n : {1, 3, 24, 48, 96, 192, 229, 257})
+    cases.emplace_back(
+        fmt::format("dim i = 5, j = {}\ninput x[i, j], y[j] : f32\n"
+                    "z[i, j] = x[i, j] * y[j] + exp(x[i, j])\ns[i] = sum[j](x[i, j] * y[j])\n"
+                    "m[i] = max[j](x[i, j])\na[i] = argmin[j](x[i, j])\nc[j] = sum[i](x[i, j])\n"
+                    "e[i] = mean[j](x[i, j])\nv[i, j] = (x[i, j] - e[i]) / sqrt(mean[j](x[i, j] * "
+                    "x[i, j]) + 1)\n"
+                    "p[i, j] = scan[j; sum](x[i, j])\noutput z, s, m, a, c, v, p\n",
+                    n));
+  for (const auto& runs : Case::run_all(cases)) expect_agreement(runs, 1e-5);
+}
+
+// V33: products whose sizes fit no tile, in narrow formats; small integers, so sums are exact.
+TEST(V33, ProductsOfAnySize) {
+  struct Sizes3 {
+    int m, n, k;
+    const char* format;
+  };
+  for (const auto& [m, n, k, format] :
+       {Sizes3{1152, 997, 576, "f16"}, Sizes3{61, 419, 384, "bf16"}}) {
+    Case c(
+        fmt::format("dim i = {}, j = {}, k = {}\ninput a[i, k], b[k, j] : {}\n"
+                    "y[i, j] = sum[k](a[i, k] * b[k, j])\noutput y\n",
+                    m, n, k, format));
+    std::vector<double> a, b;
+    for (int e = 0; e < m * k; ++e) a.push_back(e * 7 % 11 - 5);
+    for (int e = 0; e < k * n; ++e) b.push_back(e * 5 % 13 - 6);
+    std::vector<double> want(static_cast<size_t>(m) * static_cast<size_t>(n), 0);
+    for (size_t i = 0; i < static_cast<size_t>(m); ++i)
+      for (size_t l = 0; l < static_cast<size_t>(k); ++l)
+        for (size_t j = 0; j < static_cast<size_t>(n); ++j)
+          want[i * static_cast<size_t>(n) + j] +=
+              a[i * static_cast<size_t>(k) + l] * b[l * static_cast<size_t>(n) + j];
+    c.set("a", a).set("b", b).without_oracle();
+    expect_values(c.run(), "y", want, 1e-3);
+  }
+}
+
 }  // namespace
 }  // namespace tang::cases
