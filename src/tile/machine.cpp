@@ -24,11 +24,11 @@ Machine::Machine(const Program& program, const Kernel& kernel, std::vector<int64
   size_t next = 0;
   for (const Memory& m : k_.memories)
     arguments_.push_back(m.role == Memory::Role::local ? nullptr : arguments[next++]);
-  written_.resize(k_.memories.size());
+  globals_.resize(k_.memories.size());
   for (size_t m = 0; m < k_.memories.size(); ++m)
     if (arguments_[m])
-      written_[m].assign(static_cast<size_t>(arguments_[m]->elements()),
-                         k_.memories[m].role != Memory::Role::output);
+      globals_[m] = GlobalMemory(arguments_[m]->elements(), k_.memories[m].format,
+                                 k_.memories[m].role != Memory::Role::output);
 
   // Warps, then the agents that work for them.
   for (RoleId r = 0; r < k_.roles.size(); ++r) {
@@ -142,15 +142,15 @@ Result<void> Machine::run() {
                           : k_.order->workers > 0 ? std::min(k_.order->workers, all)
                                                   : all;
   for (int64_t worker = 0; worker < workers && !fault_; ++worker) {
+    part_ = static_cast<uint64_t>(worker) + 1;
     start_block(worker);
     run_block();
   }
   if (fault_) return tl::unexpected(*fault_);
-  for (size_t m = 0; m < written_.size(); ++m)
-    if (const auto at = std::find(written_[m].begin(), written_[m].end(), 0);
-        at != written_[m].end())
+  for (size_t m = 0; m < globals_.size(); ++m)
+    if (const auto at = globals_[m].unwritten())
       return error("E0421", fmt::format("kernel `{}`: element {} of `{}` is never written", k_.name,
-                                        at - written_[m].begin(), k_.memories[m].name));
+                                        *at, k_.memories[m].name));
   return {};
 }
 
@@ -317,6 +317,7 @@ bool Machine::begin_op(Warp& w, Frame& f, const Op& op) {
   if (f.current < 0 || f.current >= f.trips) return false;
   if (!f.op || f.op->kind != OpKind::loop) return true;
   const Op::Range& r = f.op->range;
+  if (r.parallel) part_ = (op_number(*f.op) + uint64_t{1}) << 40 | static_cast<uint64_t>(f.current);
   if (r.tiles)
     for (size_t a = 0; a < r.indices.size(); ++a)
       w.index[index(r.indices[a])] = f.tiles[static_cast<size_t>(f.current)][a];
@@ -393,6 +394,7 @@ void Machine::leave(Warp& w) {
     w.frames.back().current = w.frames.back().trips - 1;
     for (size_t c = 0; c < op->results.size(); ++c) results.push_back(lookup(w, next->args[c]));
   }
+  if (op && op->range.parallel) part_ = 1;
   w.frames.pop_back();
   if (w.frames.empty()) {
     w.done = true;

@@ -113,8 +113,10 @@ void Machine::copy_out(Warp& w, const Op& op) {
         return fault(nullptr, nullptr, "out of bounds: a bulk store past the slot");
       const double value = read(from, y, view);
       if (!within) return;
-      const double old = use == TensorMap::Use::add ? read(to, x, view) : 0;
-      write(to, x, old + value, view);
+      if (use == TensorMap::Use::add)
+        add(to, x, value);
+      else
+        write(to, x, value, view);
     });
   };
   if (op.refs[0].what == Ref::What::member) {

@@ -167,9 +167,8 @@ double Machine::read(const Place& p, const Point& x, const View& view) {
   if (p.memory->role == Memory::Role::local)
     return shared_->load(view, p.base + p.memory->layout.address(x), p.memory->format);
   const int64_t at = row_major_index(x, p.extents);
-  if (!written_[index_of(p.id)][static_cast<size_t>(at)])
-    fault(nullptr, nullptr,
-          fmt::format("uninitialised: element {} of `{}` is read", at, p.memory->name));
+  if (const std::string wrong = globals_[index_of(p.id)].read(at, part_); !wrong.empty())
+    fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
   return arguments_[index_of(p.id)]->at(at);
 }
 
@@ -178,7 +177,17 @@ void Machine::write(const Place& p, const Point& x, double value, const View& vi
     return shared_->store(view, p.base + p.memory->layout.address(x), p.memory->format, value);
   const int64_t at = row_major_index(x, p.extents);
   arguments_[index_of(p.id)]->set(at, value);
-  written_[index_of(p.id)][static_cast<size_t>(at)] = 1;
+  if (const std::string wrong = globals_[index_of(p.id)].write(at, part_); !wrong.empty())
+    fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
+}
+
+// An atomic sum in global memory.
+void Machine::add(const Place& p, const Point& x, double value) {
+  const int64_t at = row_major_index(x, p.extents);
+  Array& memory = *arguments_[index_of(p.id)];
+  memory.set(at, memory.at(at) + value);
+  if (const std::string wrong = globals_[index_of(p.id)].add(at, part_); !wrong.empty())
+    fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
 }
 
 void Machine::check_memory(const Warp& w, const Op& op) {

@@ -199,6 +199,7 @@ class Machine {
                                const std::vector<double>& b);
   double read(const Place& p, const Point& x, const View& view);
   void write(const Place& p, const Point& x, double value, const View& view);
+  void add(const Place& p, const Point& x, double value);
   bool inside(const Place& p, const std::vector<int64_t>& index, Point& x);
   View view(const Warp& w) const;
   std::shared_ptr<Part> new_part(PlacementId p, int64_t within);
@@ -241,8 +242,9 @@ class Machine {
   std::map<std::tuple<uint32_t, uint32_t, int64_t, bool>, Plan> plans_;
   std::map<const Op*, Body> bodies_;  // of maps
   std::map<const Monoid*, std::vector<Body>> combines_;
-  size_t element_ = 0;                         // that a map is at
-  std::vector<std::vector<uint8_t>> written_;  // by MemoryId: elements of outputs
+  size_t element_ = 0;                 // that a map is at
+  std::vector<GlobalMemory> globals_;  // by MemoryId of an argument
+  uint64_t part_ = 1;                  // of the kernel, that runs beside others
   std::optional<Diagnostic> fault_;
   int64_t steps_ = 0;
 };

@@ -85,4 +85,49 @@ void SharedMemory::store(const View& view, int64_t address, Format format, doubl
   store_element(format, bytes_.data() + address, 0, value);
 }
 
+GlobalMemory::GlobalMemory(int64_t elements, Format format, bool written)
+    : in_byte_(std::max<int64_t>(1, 8 / info(format).bits)),
+      cells_(static_cast<size_t>((elements + in_byte_ - 1) / in_byte_)),
+      written_(static_cast<size_t>(elements), written) {}
+
+std::string GlobalMemory::read(int64_t at, uint64_t part) {
+  Cell& c = cell(at);
+  if (!written_[static_cast<size_t>(at)])
+    return fmt::format("uninitialised: element {} is read", at);
+  if (c.writer != 0 && c.writer != part)
+    return fmt::format("race: element {} is read by one part and written by another", at);
+  c.reader = c.reader == 0 || c.reader == part ? part : several;
+  return {};
+}
+
+std::string GlobalMemory::write(int64_t at, uint64_t part) {
+  Cell& c = cell(at);
+  written_[static_cast<size_t>(at)] = 1;
+  if (c.reader != 0 && c.reader != part)
+    return fmt::format("race: element {} is written by one part and read by another", at);
+  if (c.writer != 0 && c.writer != part)
+    return fmt::format("race: element {} is written by two parts", at);
+  c.writer = part;
+  c.added = false;
+  return {};
+}
+
+std::string GlobalMemory::add(int64_t at, uint64_t part) {
+  Cell& c = cell(at);
+  if (!written_[static_cast<size_t>(at)])
+    return fmt::format("uninitialised: element {} is added to", at);
+  if (c.reader != 0 && c.reader != part)
+    return fmt::format("race: element {} is added to by one part and read by another", at);
+  if (c.writer != 0 && c.writer != part && !c.added)
+    return fmt::format("race: element {} is added to by one part and written by another", at);
+  c.added |= c.writer == 0;
+  c.writer = c.writer == 0 || c.writer == part ? part : several;
+  return {};
+}
+
+std::optional<int64_t> GlobalMemory::unwritten() const {
+  const auto at = std::find(written_.begin(), written_.end(), 0);
+  return at == written_.end() ? std::nullopt : std::optional<int64_t>(at - written_.begin());
+}
+
 }  // namespace tang::tile

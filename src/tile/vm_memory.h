@@ -1,4 +1,4 @@
-// Shared memory of the virtual machine: bytes, and for each who touched it last.
+// Memories of the virtual machine. Shared memory: bytes, and for each who touched it last.
 //
 // An *agent* is whatever touches memory by itself: a warp, the matrix unit for one copy of a role,
 // the copy unit for one slot of a channel, the bulk stores of one warp. An agent's accesses are
@@ -62,6 +62,34 @@ class SharedMemory {
   std::vector<std::byte> bytes_;
   std::vector<Cell> cells_;
   std::string fault_;
+};
+
+// Who touched the elements of one global memory: parts of a kernel that run side by side, workers
+// or trips of parallel loops. Nothing orders parts, so what one writes is its own.
+class GlobalMemory {
+ public:
+  GlobalMemory() = default;
+  // `written`: it has values before the kernel runs.
+  GlobalMemory(int64_t elements, Format format, bool written);
+  // What is wrong with an access by the part (from 1 on); empty if nothing is.
+  std::string read(int64_t at, uint64_t part);
+  std::string write(int64_t at, uint64_t part);
+  // Atomic: parts may add to the same element.
+  std::string add(int64_t at, uint64_t part);
+  // The first element that nobody has written.
+  std::optional<int64_t> unwritten() const;
+
+ private:
+  static constexpr uint64_t several = UINT64_MAX;
+  struct Cell {  // smaller elements share a byte, and so a cell
+    uint64_t writer = 0, reader = 0;
+    bool added = false;  // by all that wrote
+  };
+  Cell& cell(int64_t at) { return cells_[static_cast<size_t>(at / in_byte_)]; }
+
+  int64_t in_byte_ = 1;
+  std::vector<Cell> cells_;
+  std::vector<uint8_t> written_;
 };
 
 }  // namespace tang::tile

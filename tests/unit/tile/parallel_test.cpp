@@ -53,5 +53,28 @@ TEST(TileParallel, StandsInTheKernelsBody) {
               HasSubstr("a parallel loop carries nothing"));
 }
 
+// Trips of a parallel loop run in any order, at once: what one writes no other touches.
+TEST(TileParallel, TripsDoNotMeet) {
+  const auto wrong = [](std::string body, int64_t n) {
+    const auto p = parse_program(with_body(body), "test");
+    EXPECT_TRUE(p) << (p ? "" : p.error().message);
+    if (!p) return std::string();
+    EXPECT_TRUE(verify(*p).empty());
+    Task t{*p, {n}, {*make_array(Format::f32, {n}), *make_array(Format::f32, {n})}, {}, {0}};
+    t.expected = {t.arguments[0]};
+    return run(t, p->kernels[0], {});
+  };
+  EXPECT_THAT(wrong("  loop i0 from 0 to N parallel {\n    v = load x[i0] -> one : f32\n"
+                    "    store v -> y[0]\n  }\n",
+                    3),
+              HasSubstr("`y`: race: element 0 is written by two parts"));
+  const std::string reads =
+      "  loop i0 from 0 to N parallel {\n    v = load x[i0] -> one : f32\n    store v -> y[i0]\n"
+      "  }\n  loop i1 from 0 to N parallel {\n    w = load y[i1] -> one : f32\n"
+      "    store w -> x[i1]\n  }\n";
+  EXPECT_THAT(wrong(reads, 3),
+              HasSubstr("`y`: race: element 0 is read by one part and written by"));
+}
+
 }  // namespace
 }  // namespace tang::tile
