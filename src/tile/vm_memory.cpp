@@ -86,7 +86,7 @@ void SharedMemory::store(const View& view, int64_t address, Format format, doubl
 }
 
 GlobalMemory::GlobalMemory(int64_t elements, Format format, bool written)
-    : in_byte_(std::max<int64_t>(1, 8 / info(format).bits)),
+    : in_byte_(info(format).bits > 0 && info(format).bits < 8 ? 8 / info(format).bits : 1),
       cells_(static_cast<size_t>((elements + in_byte_ - 1) / in_byte_)),
       written_(static_cast<size_t>(elements), written) {}
 

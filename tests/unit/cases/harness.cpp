@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,10 +14,12 @@
 #include "ir/bind.h"
 #include "ir/reading.h"
 #include "ir/verify.h"
+#include "loop/machine.h"
 #include "rewrite/pipeline.h"
 #include "run/c_device.h"
 #include "run/memory.h"
 #include "support/temp_dir.h"
+#include "verify/tile_run.h"
 
 namespace tang::cases {
 
@@ -119,26 +122,22 @@ Outcome Case::oracle(const std::string& way, const Graph& g) const {
 
 namespace {
 
-// Runs a whole program as a caller of tang_run() would.
-Outcome execute(const std::string& way, const Variant& v, const Executable& program,
-                std::vector<Array> inputs) {
+constexpr double most_tile_work = 1 << 14;  // terms of a program that runs on the virtual machine
+
+using Runner = std::function<Result<void>(const ProgramMemory& memory)>;
+
+Outcome execute(const std::string& way, const Variant& v, std::vector<Array> inputs,
+                ProgramMemory::Workspace workspace, int64_t bytes, const Runner& runner) {
   Outcome run{way, {}, {}};
-  const std::vector<int64_t> symbols = bound_params(v.graph);
   std::vector<Array*> pointers;
   for (Array& a : inputs) pointers.push_back(&a);
-  const auto bytes = program.workspace_bytes(symbols);
-  if (!bytes) {
-    ADD_FAILURE() << way << ": " << bytes.error().message;
-    return run;
-  }
-  auto memory =
-      ProgramMemory::make(v.program(), symbols, pointers, ProgramMemory::Workspace::joined, *bytes);
+  auto memory = ProgramMemory::make(v.program(), bound_params(v.graph), pointers, workspace, bytes);
   if (!memory) {
     ADD_FAILURE() << way << ": " << memory.error().message;
     return run;
   }
   memory->poison();
-  const auto ran = program.run(memory->arguments(), symbols, memory->workspace());
+  const auto ran = runner(*memory);
   EXPECT_TRUE(ran) << way << ": " << (ran ? "" : ran.error().message);
   for (size_t k = 0; k < v.outputs.size(); ++k) {
     const TensorId t = v.schedule.outputs[k].tensor;
@@ -148,6 +147,45 @@ Outcome execute(const std::string& way, const Variant& v, const Executable& prog
     run.stored.emplace(v.graph[t].name, a);
   }
   return run;
+}
+
+// Runs a whole program as a caller of tang_run() would.
+Outcome compiled(const std::string& way, const Variant& v, const Executable& program,
+                 const std::vector<Array>& inputs) {
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  const auto bytes = program.workspace_bytes(symbols);
+  if (!bytes) {
+    ADD_FAILURE() << way << ": " << bytes.error().message;
+    return {way, {}, {}};
+  }
+  return execute(way, v, inputs, ProgramMemory::Workspace::joined, *bytes,
+                 [&](const ProgramMemory& memory) -> Result<void> {
+                   const auto ran = program.run(memory.arguments(), symbols, memory.workspace());
+                   if (!ran) return tl::unexpected(ran.error());
+                   return {};
+                 });
+}
+
+// Its tile programs on their virtual machine, kernel by kernel; what only copies has none.
+Outcome on_tiles(const std::string& way, const Variant& v, const std::vector<Array>& inputs) {
+  const std::vector<int64_t> symbols = bound_params(v.graph);
+  return execute(way, v, inputs, ProgramMemory::Workspace::separate, 0,
+                 [&](const ProgramMemory& memory) -> Result<void> {
+                   for (size_t k = 0; k < v.program().kernels.size(); ++k) {
+                     const loop::Kernel& kernel = v.program().kernels[k];
+                     auto ran = v.lowered.tiled[k]
+                                    ? run_tile(v, k, memory.buffers())
+                                    : loop::run(v.program(), kernel, memory.buffers(), symbols);
+                     if (!ran) return ran;
+                   }
+                   return {};
+                 });
+}
+
+bool is_small(const Variant& v) {
+  double work = 0;
+  for (size_t k = 0; k < v.schedule.kernels.size(); ++k) work += tile_work(v, k);
+  return work <= most_tile_work;
 }
 
 PlanOptions plain_loops() {
@@ -203,8 +241,10 @@ std::vector<std::vector<Outcome>> Case::run_all(const std::vector<Case>& cases) 
   }
   size_t next = 0;
   for (size_t k = 0; k < cases.size(); ++k)
-    for (const auto& [way, v] : variants[k])
-      runs[k].push_back(execute(way, v, *(*made)[next++], cases[k].inputs_));
+    for (const auto& [way, v] : variants[k]) {
+      runs[k].push_back(compiled(way, v, *(*made)[next++], cases[k].inputs_));
+      if (is_small(v)) runs[k].push_back(on_tiles("tiles of " + way, v, cases[k].inputs_));
+    }
   return runs;
 }
 

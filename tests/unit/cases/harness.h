@@ -1,5 +1,6 @@
-// Programs as text, run in every way there is: the oracle and compiled C, the program as written
-// and as derived, with the default schedule and with plain loops.
+// Programs as text, run in every way there is: the oracle, compiled C and, if they are small, tile
+// programs on their virtual machine; the program as written and as derived, with the default
+// schedule and with plain loops.
 #pragma once
 
 #include <map>
