@@ -46,7 +46,7 @@ class Line {
 
   // Blocks of one are named alone.
   void loops(const KernelPlan& k) {
-    if (g[k.node].scan) return;
+    if (g[k.node].scan && g[k.node].scan->matrix) return;
     std::string text;
     for (const BlockLoop& b : k.blocks)
       text += " " + g[b.dim].name + (b.step == 1 ? "" : fmt::format(" {}", b.step));

@@ -79,6 +79,10 @@ class Legality {
 
   // ---- loops -----------------------------------------------------------------------------------
 
+  static constexpr const char* in_order = "a scan runs its terms one by one, in order";
+  bool runs_along(DimId d) const { return n_.scan && n_.scan->along == d; }
+  bool is_matrix_scan() const { return n_.scan && n_.scan->matrix; }
+
   static bool is_permutation(std::vector<DimId> a, std::vector<DimId> b) {
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
@@ -86,10 +90,13 @@ class Legality {
   }
 
   Verdict orders() {
-    if (n_.scan || k_.pivot) return std::nullopt;
-    if (!is_permutation(k_.nest.points, n_.points))
+    if (is_matrix_scan() || k_.pivot) return std::nullopt;
+    std::vector<DimId> points = n_.points;
+    if (n_.scan) std::erase(points, n_.scan->along);
+    if (!is_permutation(k_.nest.points, points))
       return no("points", names(k_.nest.points),
-                fmt::format("an order has each of {} once", names(n_.points)), "view_range");
+                fmt::format("an order has each of {} once", names(points)), "view_range");
+    if (n_.scan) return std::nullopt;
     if (!is_permutation(k_.nest.reduce, n_.reduce))
       return no("reduce", names(k_.nest.reduce),
                 fmt::format("an order has each of {} once", names(n_.reduce)), "view_range");
@@ -127,6 +134,7 @@ class Legality {
   }
 
   Verdict point_block(const BlockLoop& b, const std::string& value) const {
+    if (runs_along(b.dim)) return no("blocks", value, in_order, "scan_prefix");
     for (const Target& t : n_.targets)
       if (!contains(t.points, b.dim) && g.extent(b.dim).constant().value_or(0) <= 0)
         return no("blocks", value,
@@ -184,7 +192,7 @@ class Legality {
   }
 
   Verdict tile() {
-    if (k_.pivot || n_.scan) return std::nullopt;
+    if (k_.pivot || is_matrix_scan()) return std::nullopt;
     std::set<DimId> seen;
     int64_t registers = 1, vectors = 0;
     for (const TileDim& t : k_.nest.tile) {
@@ -200,6 +208,7 @@ class Legality {
       registers = t.reg > most_registers ? most_registers + 1 : registers * t.reg;
       if (registers > most_registers)
         return no("tile", value, fmt::format("a tile has {} registers at most", most_registers));
+      if (runs_along(t.dim)) return no("tile", value, in_order, "scan_prefix");
       if (contains(n_.reduce, t.dim) && t.size() > 1 && !commutes())
         return needs_commutative("tile", value);
     }

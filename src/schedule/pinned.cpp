@@ -20,10 +20,11 @@ constexpr int64_t largest_window = 64 * 1024;  // elements, of windows that are 
 Result<void> Pinned::belongs(const KernelPlan& k) const {
   const Node& n = g[k.node];
   if (!n.scan) return {};
+  const bool whole = n.scan->matrix.has_value();  // all of its loops are planned where they stand
   const std::pair<const char*, bool> given[] = {
-      {"blocks", pins_.blocks.has_value()}, {"stages", pins_.stages.has_value()},
-      {"points", pins_.points.has_value()}, {"reduce", pins_.reduce.has_value()},
-      {"tile", pins_.tile.has_value()},     {"pivot", pins_.pivot.has_value()},
+      {"blocks", whole && pins_.blocks},    {"points", whole && pins_.points},
+      {"tile", whole && pins_.tile},        {"stages", pins_.stages.has_value()},
+      {"reduce", pins_.reduce.has_value()}, {"pivot", pins_.pivot.has_value()},
       {"rows", pins_.rows.has_value()},     {"streamed", pins_.streamed.has_value()}};
   for (const auto& [field, is_given] : given)
     if (is_given)

@@ -36,18 +36,18 @@ json stage_json(const Graph& g, const StagePlan& s) {
 }
 
 // What a kernel and rows inside one have in common. The loops of a pivot's blocks are planned where
-// they stand, those of a scan are its terms in order.
+// they stand; a scan runs its terms in order, inside of the loops over its other points.
 json loops_json(const Graph& g, const KernelPlan& plan) {
   const Node& n = g[plan.node];
   json j = {{"contract", plan.contract}};
-  if (n.scan) return j;
+  if (n.scan && n.scan->matrix) return j;
   j["blocks"] = json::array();
   for (const BlockLoop& b : plan.blocks)
     j["blocks"].push_back({{"dim", g[b.dim].name}, {"step", b.step}});
-  j["pivot"] = plan.pivot;
+  if (!n.scan) j["pivot"] = plan.pivot;
   if (plan.pivot) return j;
   j["points"] = name_list(g, plan.nest.points);
-  j["reduce"] = name_list(g, plan.nest.reduce);
+  if (!n.scan) j["reduce"] = name_list(g, plan.nest.reduce);
   j["tile"] = json::array();
   for (const TileDim& t : plan.nest.tile)
     j["tile"].push_back({{"dim", g[t.dim].name}, {"registers", t.reg}, {"elements", t.elem}});

@@ -13,6 +13,9 @@ namespace {
 constexpr double operations_per_ns = 32, bytes_per_ns = 16;  // of one thread, at best
 constexpr int64_t longest_expression = 1000;
 
+// Terms of a scan, one after the other.
+bool runs_along(const Node& n, DimId d) { return n.scan && n.scan->along == d; }
+
 class Threads {
  public:
   Threads(const Graph& graph, KernelPlan& plan, const PlanOptions& options, const KernelPins* pins)
@@ -22,7 +25,7 @@ class Threads {
     const bool asked = pins_ && pins_->threads;
     const int64_t threads = asked ? *pins_->threads : options_.threads;
     if (asked) k_.threads = threads;
-    if (threads <= 1 || n_.scan || n_.points.empty()) return;
+    if (threads <= 1 || n_.points.empty() || (n_.scan && n_.scan->matrix)) return;
     if (!asked && time_ns() < options_.shared_ns) return;
     k_.threads = threads;
     if (!pins_ || !pins_->blocks) {
@@ -80,7 +83,7 @@ class Threads {
   }
 
   bool is_point(DimId d) const {
-    return contains(n_.points, d) &&
+    return contains(n_.points, d) && !runs_along(n_, d) &&
            std::all_of(n_.targets.begin(), n_.targets.end(),
                        [&](const Target& t) { return contains(t.points, d); });
   }
@@ -155,17 +158,19 @@ bool shares_loop(const Graph& g, const KernelPlan& k) {
     return std::all_of(n.targets.begin(), n.targets.end(),
                        [d](const Target& t) { return contains(t.points, d); });
   };
-  if (n.scan) return false;
+  if (n.scan && n.scan->matrix) return false;
   for (const BlockLoop& b : k.blocks) {
     const auto extent = g.extent(b.dim).constant();
     if (extent && *extent > 0 && *extent <= b.step) continue;  // no loop
-    return contains(n.points, b.dim) && in_all(b.dim);
+    return contains(n.points, b.dim) && !runs_along(n, b.dim) && in_all(b.dim);
   }
   const bool keeps_states = std::any_of(k.blocks.begin(), k.blocks.end(), [&](const BlockLoop& b) {
     return contains(n.reduce, b.dim);
   });
   if (k.pivot || keeps_states) return false;
-  return !n.points.empty() && std::all_of(n.points.begin(), n.points.end(), in_all);
+  const bool some =
+      std::any_of(n.points.begin(), n.points.end(), [&](DimId d) { return !runs_along(n, d); });
+  return some && std::all_of(n.points.begin(), n.points.end(), in_all);
 }
 
 }  // namespace tang

@@ -156,6 +156,14 @@ TEST(SharedKernels, Rows) {
       "y[b, j] = sum[i](x[b, i, j])\noutput y\n");
 }
 
+TEST(SharedKernels, Scans) {
+  expect_shared(
+      "dim b = 11, t = 30, c = 5\ninput a[b, t, c], g[b, t, c] : f32\n"
+      "h[b, t, c] = scan[t; affine](g[b, t, c], a[b, t, c])\noutput h\n");
+  const Made m = make("dim t = 1000\ninput a[t] : f32\nh[t] = scan[t; sum](a[t])\noutput h\n", 4);
+  EXPECT_THAT(m.text, Not(HasSubstr(" parallel {")));
+}
+
 TEST(SharedKernels, Attention) {
   for (const char* seq : {"33", "130"})
     expect_shared("param seq = " + std::string(seq) +

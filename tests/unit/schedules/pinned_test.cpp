@@ -356,6 +356,19 @@ TEST(RandomSchedules, TermsInOrder) {
   expect_laws(affine, "h", {"i"}, {"t", "u"}, {"a", "b"}, count(60));
 }
 
+// The points beside the one that a scan runs along are like any others.
+TEST(RandomSchedules, Scans) {
+  const Pinning p(
+      "dim b = 9, t = 20, c = 13\ninput a[b, t, c], x[t, c] : f32\n"
+      "h[b, t, c] = scan[t; sum, reverse](a[b, t, c] * x[t, c])\noutput h\n",
+      {.threads = 3});
+  expect_laws(p, count(60), [](Draw& draw) {
+    json h = draw.kernel({"b", "c"}, {}, {});
+    for (const char* field : {"pivot", "reduce", "stages"}) h.erase(field);
+    return json{{"h", h}};
+  });
+}
+
 TEST(RandomSchedules, SizesThatAreNotKnown) {
   expect_laws(symbolic, "c", {"i", "j"}, {"k"}, {"a", "b"}, count(60));
 }

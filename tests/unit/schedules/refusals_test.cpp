@@ -337,8 +337,18 @@ TEST(RefusedSchedules, Scans) {
   const Pinning p(
       "dim b = 4, t = 20\ninput a[b, t] : f32\nh[b, t] = scan[t; sum](a[b, t])\noutput h\n");
   for (const char* fields :
-       {R"("blocks": [])", R"("stages": [])", R"("tile": [])", R"("points": ["b", "t"])",
-        R"("reduce": [])", R"("pivot": false)", R"("rows": {})"})
+       {R"("stages": [])", R"("reduce": [])", R"("pivot": false)", R"("rows": {})",
+        R"("blocks": [{"dim": "t", "step": 5}])", R"("tile": [{"dim": "t", "registers": 2}])"})
+    expect_refused(p, fmt::format(R"({{"h": {{{}}}}})", fields), {"kernel `h`", "scan_prefix"});
+  expect_refused(p, R"({"h": {"points": ["b", "t"]}})", {"an order has each of b once"});
+  EXPECT_EQ(p.message(p.planned()), "");
+}
+
+TEST(RefusedSchedules, ScansOfMatrices) {
+  const Pinning p(
+      "dim t = 9, x = 4, y = 4\ninput A[t, x, y], B[t, x], h0[x] : f32\n"
+      "h[t, x] = matscan[t; x, y](A[t, x, y], B[t, x], h0[x])\noutput h\n");
+  for (const char* fields : {R"("blocks": [])", R"("tile": [])", R"("points": ["x"])"})
     expect_refused(p, fmt::format(R"({{"h": {{{}}}}})", fields), {"kernel `h`", "scan_prefix"});
   EXPECT_EQ(p.message(p.planned()), "");
 }
