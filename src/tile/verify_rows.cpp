@@ -1,6 +1,8 @@
 #include "tile/verify_rows.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -120,6 +122,55 @@ class Contraction {
   std::vector<std::optional<DimId>> names_;  // by axis of the row
 };
 
+// Whether the tile is a repetition of one matrix: axis 0 of the piece numbers matrices, wherever
+// they lie in the tile; the last is the axis of the tile that runs along a row in memory, the
+// others are any other axes.
+bool repeats(const NamedPlacement& tile, const Placement& piece, size_t axes,
+             const std::function<bool(DimId)>& along) {
+  if (tile.axes.size() + 1 < axes) return false;
+  std::vector<size_t> order(tile.axes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  do {
+    if (!along(tile.axes[order[axes - 2]])) continue;
+    AxisMap map;
+    map.base.assign(tile.axes.size(), 0);
+    map.rows.resize(tile.axes.size());
+    for (uint32_t a = 1; a < axes; ++a) map.rows[order[a - 1]].push_back({a, 1});
+    if (divide(tile.placement, compose(map, piece))) return true;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return false;
+}
+
+// Whether neighbours along the axis lie side by side in the memory.
+bool runs_along(const Kernel& kernel, const Ref& ref, DimId axis) {
+  const Memory& m = kernel[ref.memory];
+  return std::any_of(m.layout.digits.begin(), m.layout.digits.end(), [&](const StorageDigit& d) {
+    return d.bytes == info(m.format).bits / 8 && d.of.stride == 1 &&
+           ref.at[d.of.axis].coefficient(axis) == Poly(1);
+  });
+}
+
+// A move between registers and memory whose threads hold the elements of several small matrices:
+// the tile consists of such matrices, as many as the row moves or a multiple.
+std::string move_fault(const Kernel& kernel, const Op& op, const Tables::Found& found) {
+  const bool stores = op.kind == OpKind::store;
+  const Row& row = *found.row;
+  if (row.computes.kind != Computes::Kind::move) return "the row moves nothing";
+  const uint32_t number = stores ? row.computes.arguments[0] : *row.computes.result;
+  const Operand& operand = row.operands[number];
+  if (operand.axes.size() < 3) return {};
+  const NamedPlacement& tile = kernel[kernel[stores ? op.args[0] : op.results[0]].type.placement];
+  Sizes one = found.sizes;
+  one[operand.axes[0]] = 1;
+  const auto all = row.holds(operand, found.sizes), piece = row.holds(operand, one);
+  if (!all || !piece) return (all ? piece : all).error().message;
+  const auto held = [](const Placement& p) { return p.count(Level::reg) * p.count(Level::elem); };
+  const auto along = [&](DimId d) { return runs_along(kernel, op.refs[0], d); };
+  if (held(tile.placement) % held(*all) != 0 || !repeats(tile, *piece, operand.axes.size(), along))
+    return fmt::format("`{}` is not held as operand {} of the row", tile.name, operand.name);
+  return {};
+}
+
 // What goes past the caches is whole vectors, in an argument that the kernel does not read.
 std::string stream_fault(const Kernel& kernel, const Op& op, const Tables::Found& found) {
   const NamedPlacement& at = kernel[kernel[op.args[0]].type.placement];
@@ -153,6 +204,7 @@ std::string row_fault(const Kernel& kernel, const Op& op) {
   const auto found = tables->find(op.row);
   if (!found) return found.error().message;
   if (streams(op)) return stream_fault(kernel, op, *found);
+  if (op.kind == OpKind::store || op.kind == OpKind::load) return move_fault(kernel, op, *found);
   if (op.kind != OpKind::contract || op.refs.size() != 2 || op.results.empty()) return {};
   return Contraction(kernel, op, *tables, *found).fault();
 }

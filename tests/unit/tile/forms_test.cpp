@@ -216,5 +216,31 @@ TEST(TileForms, DefinitionsComeFirst) {
   EXPECT_NE(faults(p).find("`b` is not defined before"), std::string::npos);
 }
 
+// Matrices that a row moves are held as the row holds them: two elements of a pair in one register.
+TEST(TileForms, RowsMoveWhatIsHeldAsTheyHoldIt) {
+  const auto wrong = [](const std::string& place) {
+    const auto p = parse_program(
+        "kernel move on nvidia.h200 {\n  axis i, j\n  arg x[i : 16, j : 16] : bf16\n"
+        "  out y[i : 16, j : 16] : bf16\n"
+        "  memory s[i : 16, j : 16] : shared bf16 = [i : 32, j : 2] align 128\n"
+        "  role all warps 0..0\n  place A (i, j) = " +
+            place +
+            "\n  a = load x[i, j] -> A : bf16\n"
+            "  store a -> s[i, j] row stmatrix.x4.b16\n  store a -> y[i, j]\n}\n",
+        "test");
+    EXPECT_TRUE(p) << (p ? "" : p.error().message);
+    const Diagnostics faults = p ? verify(*p) : Diagnostics{};
+    return faults.empty() ? std::string() : faults[0].message;
+  };
+  const std::string lanes = "lane 8*4 -> i, lane 4 -> 2j, ";
+  EXPECT_EQ(wrong(lanes + "elem 2 -> j, reg 2 -> 8i, reg 2 -> 8j"), "");
+  EXPECT_NE(
+      wrong(lanes + "reg 2 -> j, reg 2 -> 8i, reg 2 -> 8j").find("`A` is not held as operand a"),
+      std::string::npos);
+  EXPECT_NE(
+      wrong("lane 8*4 -> j, lane 4 -> 2i, elem 2 -> i, reg 2 -> 8i, reg 2 -> 8j").find("held as"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace tang::tile
