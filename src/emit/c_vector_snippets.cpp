@@ -26,6 +26,8 @@ const std::vector<File>& files() {
       {"vector_sigmoid.h",
        {"tang_sigmoid_f32x8", "tang_silu_f32x8", "tang_gelu_tanh_f32x8"},
        {"vector_exp.h"}},
+      {"vector_erf.h", {"tang_erf_f32x8", "tang_erfc_f32x8", "tang_gelu_f32x8"}, {"vector_exp.h"}},
+      {"vector_sin.h", {"tang_sin_f32x8", "tang_cos_f32x8"}, {"vector_exp.h"}},
       {"vector_tanh.h", {"tang_tanh_f32x8"}, {"vector_exp.h"}},
       {"vector_log.h",
        {"tang_log_f32x8", "tang_log1p_f32x8", "tang_softplus_f32x8"},

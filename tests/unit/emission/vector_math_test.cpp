@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "harness.h"
 
@@ -31,6 +32,12 @@ const std::vector<Function>& functions() {
       {Op::sigmoid, sigmoid, 3.6},
       {Op::silu, [](double x) { return x < -1024 ? 0 : x * sigmoid(x); }, 4.5},
       {Op::tanh, [](double x) { return std::tanh(x); }, 2},
+      {Op::erf, [](double x) { return std::erf(x); }, 7},
+      {Op::erfc, [](double x) { return std::erfc(x); }, 11},
+      {Op::gelu,
+       [](double x) { return x < -1024 ? 0 : x / 2 * std::erfc(-x * std::numbers::sqrt2 / 2); }, 8},
+      {Op::sin, [](double x) { return std::sin(x); }, 2.4},
+      {Op::cos, [](double x) { return std::cos(x); }, 2.4},
       {Op::softplus,
        [](double x) { return x != x ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
        3.5}};
