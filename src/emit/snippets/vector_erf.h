@@ -20,7 +20,7 @@ TANG_INLINE tang_f32x8 tang_erf_f32x8(tang_f32x8 x) {
   q = tang_fma_f32x8(q, t, tang_spread_f32x8(0x1.e09f7ep-2f));
   p = tang_fma_f32x8(p, t, tang_spread_f32x8(0x1.0df386p+0f));
   q = tang_fma_f32x8(q, t, tang_spread_f32x8(0x1.de79e6p-1f));
-  const tang_f32x8 y = tang_clamp_f32x8(z * (p / q), one - one, one);
+  const tang_f32x8 y = tang_at_most_f32x8(z * (p / q), one);
   return (tang_f32x8)((tang_u32x8)tang_choose_f32x8(far, one, y) | sign);
 }
 // exp(-z^2 s) for a power of two s and 0 <= z with z^2 s < 113: the square of the first twelve bits
@@ -56,7 +56,7 @@ TANG_INLINE tang_ratio_f32x8 tang_erfc_ratio_f32x8(tang_f32x8 z) {
 TANG_INLINE tang_f32x8 tang_erfc_f32x8(tang_f32x8 x) {
   const tang_f32x8 one = tang_spread_f32x8(1.0f), zero = one - one;
   const tang_f32x8 size = (tang_f32x8)((tang_u32x8)x & 0x7fffffffu);
-  const tang_f32x8 z = tang_clamp_f32x8(size, zero, tang_spread_f32x8(10.5f));
+  const tang_f32x8 z = tang_at_most_f32x8(size, tang_spread_f32x8(10.5f));
   const tang_exp_parts_f32x8 e = tang_exp_square_f32x8(z, one);
   const tang_ratio_f32x8 r = tang_erfc_ratio_f32x8(z);
   const tang_i32x8 below = (tang_i32x8)(x < zero);
@@ -67,7 +67,7 @@ TANG_INLINE tang_f32x8 tang_erfc_f32x8(tang_f32x8 x) {
 TANG_INLINE tang_f32x8 tang_gelu_f32x8(tang_f32x8 x) {
   const tang_f32x8 half = tang_spread_f32x8(0.5f), zero = half - half;
   const tang_f32x8 size = (tang_f32x8)((tang_u32x8)x & 0x7fffffffu);
-  const tang_f32x8 z = tang_clamp_f32x8(size, zero, tang_spread_f32x8(15.0f));
+  const tang_f32x8 z = tang_at_most_f32x8(size, tang_spread_f32x8(15.0f));
   const tang_exp_parts_f32x8 e = tang_exp_square_f32x8(z, half);
   const tang_ratio_f32x8 r = tang_erfc_ratio_f32x8(z * tang_spread_f32x8(0x1.6a09e6p-1f));
   const tang_i32x8 below = (tang_i32x8)(x < zero);

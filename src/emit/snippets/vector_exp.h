@@ -16,12 +16,19 @@ TANG_INLINE tang_f32x8 tang_choose_f32x8(tang_i32x8 c, tang_f32x8 a, tang_f32x8 
   return (tang_f32x8)((c & (tang_i32x8)a) | (~c & (tang_i32x8)b));
 #endif
 }
-// A NaN passes: the instructions give their second operand then.
+// A NaN passes both: the instructions give their second operand then.
 TANG_INLINE tang_f32x8 tang_clamp_f32x8(tang_f32x8 x, tang_f32x8 low, tang_f32x8 high) {
 #if defined(TANG_AVX2)
   return _mm256_min_ps(high, _mm256_max_ps(low, x));
 #else
   x = tang_choose_f32x8((tang_i32x8)(x < low), low, x);
+  return tang_choose_f32x8((tang_i32x8)(x > high), high, x);
+#endif
+}
+TANG_INLINE tang_f32x8 tang_at_most_f32x8(tang_f32x8 x, tang_f32x8 high) {
+#if defined(TANG_AVX2)
+  return _mm256_min_ps(high, x);
+#else
   return tang_choose_f32x8((tang_i32x8)(x > high), high, x);
 #endif
 }

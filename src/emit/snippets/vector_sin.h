@@ -29,8 +29,7 @@ TANG_INLINE tang_f32x8 tang_half_wave_f32x8(tang_f32x8 r, tang_u32x8 turns) {
   p = tang_fma_f32x8(p, t, tang_spread_f32x8(-0x1.9f6f18p-13f));
   p = tang_fma_f32x8(p, t, tang_spread_f32x8(0x1.110ed4p-7f));
   p = tang_fma_f32x8(p, t, tang_spread_f32x8(-0x1.55554cp-3f));
-  p = tang_clamp_f32x8(tang_fma_f32x8(z * t, p, z), tang_spread_f32x8(0.0f),
-                       tang_spread_f32x8(1.0f));
+  p = tang_at_most_f32x8(tang_fma_f32x8(z * t, p, z), tang_spread_f32x8(1.0f));
   return (tang_f32x8)((tang_u32x8)p ^ sign ^ turns << 31);
 }
 TANG_INLINE bool tang_any_f32x8(tang_i32x8 c) {
