@@ -27,6 +27,7 @@ const std::vector<File>& files() {
        {"tang_sigmoid_f32x8", "tang_silu_f32x8", "tang_gelu_tanh_f32x8"},
        {"vector_exp.h"}},
       {"vector_erf.h", {"tang_erf_f32x8", "tang_erfc_f32x8", "tang_gelu_f32x8"}, {"vector_exp.h"}},
+      {"vector_pow.h", {"tang_pow_f32x8"}, {"vector_exp.h"}},
       {"vector_sin.h", {"tang_sin_f32x8", "tang_cos_f32x8"}, {"vector_exp.h"}},
       {"vector_tanh.h", {"tang_tanh_f32x8"}, {"vector_exp.h"}},
       {"vector_log.h",

@@ -121,6 +121,7 @@ double limit_of(Op op) {
     case Op::silu:
     case Op::softplus:
     case Op::log1p:
+    case Op::pow:
       return 4;
     case Op::sin:
     case Op::cos:
