@@ -84,11 +84,8 @@ std::vector<TileLowering::Tile> TileLowering::variables(const std::vector<tile::
   return tiles;
 }
 
-void TileLowering::loop(const tile::Op& op) {
+void TileLowering::begin(const tile::Op& op) {
   const tile::Op::Range& r = op.range;
-  if (r.tiles || r.down) return fail(fmt::format("no loop like `{}`", print_op(p_, k_, op)));
-  const std::vector<Tile> carried = variables(op.carried, op.args);
-  for (size_t c = 0; c < carried.size(); ++c) values_[op.carried[c]] = carried[c];
   Value lo = form(r.lo[0]), hi = form(r.hi[0]);
   for (size_t k = 1; k < r.lo.size(); ++k) lo = b.max(lo, form(r.lo[k]));
   for (size_t k = 1; k < r.hi.size(); ++k) hi = b.min(hi, form(r.hi[k]));
@@ -96,12 +93,25 @@ void TileLowering::loop(const tile::Op& op) {
   index_[d] = b.begin_for(k_[d].name, lo, hi,
                           {.step = r.step, .hint = r.parallel ? Hint::parallel : Hint::none});
   open_.push_back({d, r.step, r.lo.size() == 1 ? std::optional(r.lo[0]) : std::nullopt});
+}
+
+void TileLowering::end(const tile::Op& op) {
+  b.end();
+  open_.pop_back();
+  index_.erase(op.range.indices[0]);
+}
+
+void TileLowering::loop(const tile::Op& op) {
+  const tile::Op::Range& r = op.range;
+  if (r.tiles || r.down) return fail(fmt::format("no loop like `{}`", print_op(p_, k_, op)));
+  if (const auto two = apart(op)) return loop_apart(op, *two);
+  const std::vector<Tile> carried = variables(op.carried, op.args);
+  for (size_t c = 0; c < carried.size(); ++c) values_[op.carried[c]] = carried[c];
+  begin(op);
   carried_.push_back(carried);
   region(op.body_region);
   carried_.pop_back();
-  b.end();
-  open_.pop_back();
-  index_.erase(d);
+  end(op);
   for (size_t c = 0; c < carried.size(); ++c) values_[op.results[c]] = carried[c];
 }
 

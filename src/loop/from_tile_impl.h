@@ -47,10 +47,26 @@ class TileLowering {
   void region(tile::RegionId id);
   void operation(const tile::Op& op);
   void loop(const tile::Op& op);
+  void begin(const tile::Op& op);
+  void end(const tile::Op& op);
   void branch(const tile::Op& op);
   void next(const tile::Op& op);
   std::vector<Tile> variables(const std::vector<tile::ValueId>& values,
                               const std::vector<tile::ValueId>& initial);
+
+  // Loops in two (from_tile_apart.cpp).
+  struct Apart {
+    size_t end = 0;  // of the operations of the first loop
+    int64_t trips = 0;
+    std::vector<tile::ValueId> kept;  // between the loops
+  };
+  std::optional<Apart> apart(const tile::Op& op) const;
+  size_t fold_end(const std::vector<uint32_t>& ops) const;
+  bool may_wait(const std::vector<uint32_t>& ops, size_t end) const;
+  bool reads(const std::vector<uint32_t>& ops, tile::MemoryId memory) const;
+  std::vector<tile::ValueId> used_later(const std::vector<uint32_t>& ops, size_t end) const;
+  void loop_apart(const tile::Op& op, const Apart& a);
+  void keep(tile::ValueId v, Array array, Value trip, const tile::Op& op, bool back);
 
   // Memory (from_tile_memory.cpp).
   void load(const tile::Op& op);

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "harness.h"
 
@@ -31,6 +32,12 @@ const std::vector<Function>& functions() {
       {Op::sigmoid, sigmoid, 3.6},
       {Op::silu, [](double x) { return x < -1024 ? 0 : x * sigmoid(x); }, 4.5},
       {Op::tanh, [](double x) { return std::tanh(x); }, 2},
+      {Op::erf, [](double x) { return std::erf(x); }, 7},
+      {Op::erfc, [](double x) { return std::erfc(x); }, 11},
+      {Op::gelu,
+       [](double x) { return x < -1024 ? 0 : x / 2 * std::erfc(-x * std::numbers::sqrt2 / 2); }, 8},
+      {Op::sin, [](double x) { return std::sin(x); }, 2.4},
+      {Op::cos, [](double x) { return std::cos(x); }, 2.4},
       {Op::softplus,
        [](double x) { return x != x ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
        3.5}};
@@ -99,6 +106,52 @@ TEST(EmitVectorMath, KeepsItsBounds) {
     EXPECT_EQ(std::bit_cast<uint32_t>(y[0][1]), 0u);  // exp(-inf)
     EXPECT_EQ(y[0][3], 1.0f);
     EXPECT_EQ(y[0][4], 1.0f);
+  }
+}
+
+// What the scalar code says: the power of positive numbers, and exp(y log(x)) otherwise.
+double power(double x, double y) {
+  const bool plain = x > 0 && std::isfinite(x) && std::isfinite(y);
+  return plain ? std::pow(x, y) : std::exp(y * std::log(x));
+}
+
+TEST(EmitVectorMath, PowersKeepTheirBound) {
+  std::vector<float> x, y;
+  const std::vector<float> ends = {0.0f,  -0.0f,  1.0f,  -1.0f,      INFINITY,   -INFINITY,
+                                   NAN,   1e-45f, 3e38f, 0.9999999f, 1.0000001f, -1e-45f,
+                                   1e12f, -1e13f, 0.5f,  -3e38f};
+  for (const float a : ends)
+    for (const float b : ends) x.push_back(a), y.push_back(b);
+  for (uint64_t u = 0; u < uint64_t{1} << 31; u += 16127) {
+    const float a = std::bit_cast<float>(static_cast<uint32_t>(u));
+    for (const float b : {0.37f, -2.9f, 11.3f}) x.push_back(a), y.push_back(b);
+  }
+  for (float a = 0.5f; a < 2; a += 0.0011f)
+    for (float b = -100; b < 100; b += 1.7f) x.push_back(a), y.push_back(b);
+  x.resize(x.size() / 16 * 16);
+  Builder b;
+  const Poly n = static_cast<int64_t>(x.size());
+  const auto base = b.buffer("x", Format::f32, n, Role::input);
+  const auto exponent = b.buffer("y", Format::f32, n, Role::input);
+  const auto result = b.buffer("z", Format::f32, n, Role::output);
+  b.begin_kernel("z");
+  b.for_("i", b.integer(0), b.poly(n),
+         [&](Value i) {
+           const Value args[] = {b.load(base, i, {.lanes = 8}), b.load(exponent, i, {.lanes = 8})};
+           b.store(result, i, b.op(Op::pow, args));
+         },
+         {.step = 8});
+  b.end_kernel();
+  const auto program = b.finish();
+  ASSERT_TRUE(program);
+  for (const CompileOptions& options : variants()) {
+    const auto executable = compile(*program, options);
+    ASSERT_TRUE(executable);
+    std::vector<float> z(x.size(), 7);
+    ASSERT_TRUE(run(*executable, {x.data(), y.data(), z.data()}));
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_LE(error(z[i], power(x[i], y[i])), 1.5)
+          << options.cc << " " << x[i] << " to the power of " << y[i] << " gave " << z[i];
   }
 }
 

@@ -121,7 +121,15 @@ double limit_of(Op op) {
     case Op::silu:
     case Op::softplus:
     case Op::log1p:
+    case Op::pow:
       return 4;
+    case Op::sin:
+    case Op::cos:
+      return 4;
+    case Op::erf:
+    case Op::erfc:
+    case Op::gelu:
+      return 12;
     case Op::gelu_tanh:
       return 1e5;  // the argument of its exponential is rounded
     default:
