@@ -133,6 +133,8 @@ Outcome execute(const std::string& way, const Variant& v, const Executable& prog
     return run;
   }
   memory->poison();
+  const auto ready = program.prepare(memory->arguments(), symbols, memory->workspace());
+  EXPECT_TRUE(ready) << way << ": " << (ready ? "" : ready.error().message);
   const auto ran = program.run(memory->arguments(), symbols, memory->workspace());
   EXPECT_TRUE(ran) << way << ": " << (ran ? "" : ran.error().message);
   for (size_t k = 0; k < v.outputs.size(); ++k) {
