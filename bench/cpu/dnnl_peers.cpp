@@ -118,8 +118,7 @@ std::shared_ptr<Sequence> product(const Product& p, const Inputs& in, Buffer& ou
   dnnl::reorder(given, packed).execute(s->stream, given, packed);
   s->stream.wait();
   s->steps.push_back(
-      {dnnl::matmul(best),
-       {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, c}}});
+      {dnnl::matmul(best), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, c}}});
   return s;
 }
 
@@ -146,8 +145,7 @@ Peer dnnl_convolution(const Convolution& c, bool packed) {
 
 Peer dnnl_product(const Product& p) {
   return {version(), [p](const Inputs& in, int threads) {
-            return contender(threads, p.m * p.n,
-                             [&](Buffer& out) { return product(p, in, out); });
+            return contender(threads, p.m * p.n, [&](Buffer& out) { return product(p, in, out); });
           }};
 }
 

@@ -129,8 +129,7 @@ Outcome<std::unique_ptr<Contender>> TangProgram::contender(const Inputs& inputs)
   const auto order = program.arguments();
   for (size_t k = inputs.size(); k < order.size(); ++k) {
     const loop::Buffer& buffer = program[order[k]];
-    const auto bytes =
-        bytes_for(buffer.format, buffer.count.evaluate(state_->symbols).value_or(0));
+    const auto bytes = bytes_for(buffer.format, buffer.count.evaluate(state_->symbols).value_or(0));
     outputs.push_back(floats((bytes.value_or(0) + 3) / 4));
     arguments->push_back(outputs.back()->data());
   }

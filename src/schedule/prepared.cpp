@@ -117,24 +117,28 @@ class Preparer {
     return !count || *count * 4 > m_.l1_bytes / 2;
   }
 
+  // Along vectors; along rows, whose elements are read one by one, where a window stands anyhow.
   void put_in_panels(LeafId l) {
     for (size_t k = k_.nest.tile.size(); k-- > 0;) {
       const TileDim& t = k_.nest.tile[k];
       if (!contains(n_.points, t.dim) || t.size() < 2 || !fits_blocks(t.dim, t.size())) continue;
       const auto axis = Prepared(g, k_, m_).axis(l, t.dim);
-      if (!axis || !gains(l, t.dim)) continue;
+      const auto old = std::find_if(k_.stages.begin(), k_.stages.end(), [&](const StagePlan& x) {
+        return x.tensor == g.leaf(l).tensor;
+      });
+      const bool stands = old != k_.stages.end();
+      if (!axis || !gains(l, t.dim) || (stands && old->padded) || (t.elem == 1 && !stands))
+        continue;
       StagePlan s;
       s.tensor = g.leaf(l).tensor;
       s.axes = all_axes(g[s.tensor]);
       s.panel_axis = *axis;
       s.panel = t.size();
       s.prepared = true;
-      const auto old = std::find_if(k_.stages.begin(), k_.stages.end(),
-                                    [&](const StagePlan& x) { return x.tensor == s.tensor; });
-      if (old == k_.stages.end())
-        k_.stages.push_back(std::move(s));
-      else if (!old->padded)
+      if (stands)
         *old = std::move(s);
+      else
+        k_.stages.push_back(std::move(s));
       return;
     }
   }

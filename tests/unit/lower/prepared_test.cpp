@@ -67,27 +67,33 @@ void expect_right(const Made& m, const std::vector<Array>& arrays, ProgramMemory
   }
 }
 
-// Prepares once and runs twice, with other values of all that is not constant, and without what
-// prepares alone read.
-void expect_two_runs(const Made& m, const Names& constants, int threads = 1) {
-  CDevice device;
+// The programs, with one run of the compiler.
+std::vector<std::unique_ptr<Executable>> compile(const std::vector<Made>& all, int threads = 1) {
+  static CDevice device;
   Diagnostics warnings;
   CompileOptions options;
   options.use_cache = false;
   options.threads = threads;
   options.flags = {"-std=gnu11", "-O1", "-march=native", "-ffp-contract=off"};
-  const auto program = device.compile(m.program(), options, warnings);
-  ASSERT_TRUE(program) << program.error().message;
+  std::vector<const LoopProgram*> programs;
+  for (const Made& m : all) programs.push_back(&m.program());
+  auto made = device.compile_all(programs, options, warnings);
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  return made ? std::move(*made) : std::vector<std::unique_ptr<Executable>>();
+}
+
+// Prepares once and runs twice, with other values of all that is not constant, and without what
+// prepares alone read.
+void expect_two_runs(const Made& m, const Executable& program, const Names& constants) {
   std::vector<Array> arrays = draw(m.graph, 1);
   std::vector<Array*> inputs;
   for (Array& a : arrays) inputs.push_back(&a);
   const std::vector<int64_t> params = bound_params(m.graph);
-  auto memory =
-      ProgramMemory::make(m.program(), params, inputs, ProgramMemory::Workspace::joined,
-                          (*program)->workspace_bytes(params).value());
+  auto memory = ProgramMemory::make(m.program(), params, inputs, ProgramMemory::Workspace::joined,
+                                    program.workspace_bytes(params).value());
   ASSERT_TRUE(memory);
   memory->poison();
-  ASSERT_TRUE((*program)->prepare(memory->arguments(), params, memory->workspace()));
+  ASSERT_TRUE(program.prepare(memory->arguments(), params, memory->workspace()));
   std::vector<void*> arguments(memory->arguments().begin(), memory->arguments().end());
   const std::vector<loop::BufferId> order = m.program().arguments();
   for (size_t k = 0; k < order.size(); ++k)
@@ -98,7 +104,7 @@ void expect_two_runs(const Made& m, const Names& constants, int threads = 1) {
     for (size_t k = 0; k < ids.size(); ++k)
       if (std::count(constants.begin(), constants.end(), m.graph[ids[k]].name) == 0)
         std::copy_n(drawn[k].data.data(), drawn[k].data.size(), arrays[k].data.data());
-    ASSERT_TRUE((*program)->run(arguments, params, memory->workspace()));
+    ASSERT_TRUE(program.run(arguments, params, memory->workspace()));
     expect_right(m, arrays, *memory);
   }
 }
@@ -127,9 +133,9 @@ const std::vector<Program>& programs() {
       {"as it is, but long", product_text(5, 160, 90, "k, n"), {"w"}},
       {"narrow format", product_text(20, 24, 40, "n, k", "f16"), {"w"}},
       {"codes and scales",
-       "dim m = 2, n = 40, k = 96, b = 3\n"
-       "input x[m, k] : f32\ninput q[n, k] : i8\ninput s[n, b] : f32\n"
-       "y[m, n] = sum[k](x[m, k] * q[n, k] * s[n, k / 32])\n"
+       "dim m = 2, n = 40, b = 3, k = 32\n"
+       "input x[m, b, k] : f32\ninput q[n, b, k] : i8\ninput s[n, b] : f32\n"
+       "y[m, n] = sum[b, k](x[m, b, k] * q[n, b, k] * s[n, b])\n"
        "output y\n",
        {"q", "s"}},
       {"vector",
@@ -137,17 +143,12 @@ const std::vector<Program>& programs() {
        "y[n] = sum[k](w[n, k] * x[k])\noutput y\n",
        {"w"}},
       {"rows are constant",
-       "dim m = 45, n = 64, k = 130\ninput w[m, k], x[k, n] : f32\n"
+       "dim m = 260, n = 32, k = 520\ninput w[m, k], x[k, n] : f32\n"
        "y[m, n] = sum[k](w[m, k] * x[k, n])\noutput y\n",
        {"w"}},
       {"maxima",
        "dim m = 4, n = 30, k = 17\ninput x[m, k], w[n, k] : f32\n"
        "y[m, n] = max[k](x[m, k] + w[n, k])\noutput y\n",
-       {"w"}},
-      {"padded convolution",
-       "dim o = 20, c = 5, p = 12, q = 24, r = 3, s = 3\n"
-       "input x[c, 12, 24], w[o, c, r, s] : f32\n"
-       "y[o, p, q] = sum[c, r, s](x?[c, p + r - 1, q + s - 1] * w[o, c, r, s])\noutput y\n",
        {"w"}},
       {"wide reals",
        "dim m = 6, n = 20, k = 30\ninput x[m, k], w[n, k] : f64\n"
@@ -157,23 +158,38 @@ const std::vector<Program>& programs() {
   return all;
 }
 
-TEST(PreparedWindows, ArePackedOnceForAllRuns) {
+void expect_prepared(int threads) {
+  std::vector<Made> all;
   for (const Program& p : programs()) {
     SCOPED_TRACE(p.name);
-    const Made m = make(p.text, p.constants);
-    EXPECT_EQ(m.program().prepares.size(), p.constants.size());
-    EXPECT_THAT(loop::print(m.program()), HasSubstr(" prepared\n"));
-    expect_two_runs(m, p.constants);
+    all.push_back(make(p.text, p.constants, {.threads = threads, .shared_ns = 0}));
+    EXPECT_EQ(all.back().program().prepares.size(), p.constants.size());
+    EXPECT_THAT(loop::print(all.back().program()), HasSubstr(" prepared\n"));
+  }
+  const auto compiled = compile(all, threads);
+  ASSERT_EQ(compiled.size(), all.size());
+  for (size_t k = 0; k < all.size(); ++k) {
+    SCOPED_TRACE(programs()[k].name);
+    expect_two_runs(all[k], *compiled[k], programs()[k].constants);
   }
 }
 
-TEST(PreparedWindows, AreSharedByThreads) {
-  for (const Program& p : programs()) {
-    SCOPED_TRACE(p.name);
-    const Made m = make(p.text, p.constants, {.threads = 2, .shared_ns = 0});
-    EXPECT_EQ(m.program().prepares.size(), p.constants.size());
-    expect_two_runs(m, p.constants, 2);
-  }
+TEST(PreparedWindows, ArePackedOnceForAllRuns) { expect_prepared(1); }
+
+TEST(PreparedWindows, AreReadByThreads) { expect_prepared(2); }
+
+// Scalars that are read one by one, and large matrices by vectors, have nothing to gain.
+TEST(PreparedWindows, AreNoneWherePanelsGainNothing) {
+  const std::string convolution =
+      "dim o = 20, c = 5, p = 12, q = 24, r = 3, s = 3\n"
+      "input x[c, 12, 24], w[o, c, r, s] : f32\n"
+      "y[o, p, q] = sum[c, r, s](x?[c, p + r - 1, q + s - 1] * w[o, c, r, s])\noutput y\n";
+  const std::string vector =
+      "dim n = 512, k = 512\ninput w[n, k], x[k] : f32\n"
+      "y[n] = sum[k](w[n, k] * x[k])\noutput y\n";
+  for (const std::string& text : {convolution, vector, product_text(2, 64, 64, "n, k", "f16"),
+                                  product_text(30, 40, 40, "k, n")})
+    EXPECT_TRUE(make(text, {"w"}).program().prepares.empty()) << text;
 }
 
 TEST(PreparedWindows, AreNoneWithoutConstants) {
@@ -186,16 +202,20 @@ TEST(PreparedWindows, AreNoneWithoutConstants) {
 }
 
 TEST(PreparedWindows, OfOneTensorAndLayoutAreOne) {
-  const Made m = make(
-      "dim m = 6, l = 12, n = 40, k = 40\n"
-      "input x[m, k], w[n, k], v[l, k] : f32\n"
-      "y[m, n] = sum[k](x[m, k] * w[n, k])\n"
-      "z[l, n] = sum[k](v[l, k] * w[n, k])\n"
-      "output y, z\n",
-      {"w"});
+  std::vector<Made> all;
+  all.push_back(
+      make("dim m = 6, l = 12, n = 40, k = 40\n"
+           "input x[m, k], w[n, k], v[l, k] : f32\n"
+           "y[m, n] = sum[k](x[m, k] * w[n, k])\n"
+           "z[l, n] = sum[k](v[l, k] * w[n, k])\n"
+           "output y, z\n",
+           {"w"}));
+  const Made& m = all[0];
   EXPECT_EQ(m.program().kernels.size(), 2U);
   EXPECT_EQ(m.program().prepares.size(), 1U);
-  expect_two_runs(m, {"w"});
+  const auto compiled = compile(all);
+  ASSERT_EQ(compiled.size(), 1U);
+  expect_two_runs(m, *compiled[0], {"w"});
 }
 
 // A definition of constants alone that is computed in a window.
@@ -206,11 +226,15 @@ TEST(PreparedWindows, OfDefinitionsOfConstants) {
       "s[i, j] = sum[d](x[i, d] * k[j, d])\n"
       "o[i, e] = sum[j](exp(s[i, j]) * v[j, e])\noutput o\n";
   const Names constants = {"x", "k"};
-  const Made m = make(text, constants);
+  std::vector<Made> all;
+  all.push_back(make(text, constants));
+  const Made& m = all[0];
   ASSERT_EQ(m.program().kernels.size(), 1U);
   EXPECT_EQ(m.program().prepares.size(), 1U);
   EXPECT_TRUE(m.program().only_prepares(*m.program().find_buffer("x")));
-  expect_two_runs(m, constants);
+  const auto compiled = compile(all);
+  ASSERT_EQ(compiled.size(), 1U);
+  expect_two_runs(m, *compiled[0], constants);
 }
 
 TEST(PreparedWindows, AreInTheHeader) {
@@ -227,8 +251,7 @@ TEST(PreparedWindows, AreInTheHeader) {
 }
 
 TEST(PreparedWindows, OnlyOfInputsThatStay) {
-  const std::string text =
-      "dim i = 8\ninput x[i] : f32\ny[i] = x[i] + 1\noutput y into x\n";
+  const std::string text = "dim i = 8\ninput x[i] : f32\ny[i] = x[i] + 1\noutput y into x\n";
   const Graph g = parse(text).value();
   EXPECT_EQ(constant_inputs(g, {"x"}).error().id, "E0808");
   const auto unknown = constant_inputs(g, {"xx"});
@@ -265,9 +288,9 @@ TEST(PreparePrograms, WriteWhatIsPreparedAndNothingElse) {
               HasSubstr("which is prepared"));
   EXPECT_THAT(fault(head + out + "\nprepare y_1 reads x writes y {\n  store y[0] = x[0]\n}\n"),
               HasSubstr("not prepared"));
-  EXPECT_THAT(fault(head + "buffer y : f32[4] output into x\n\nprepare p_1 reads x writes p " +
-                    fill + run),
-              HasSubstr("stays as it is"));
+  EXPECT_THAT(
+      fault(head + "buffer y : f32[4] output into x\n\nprepare p_1 reads x writes p " + fill + run),
+      HasSubstr("stays as it is"));
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ void Pinning::expect_right(const Variant& v, const std::string& what) const {
   };
   CheckOptions o;
   o.tolerance = 1e-5;
-  const auto prepare = [&](std::span<void* const>,
-                           std::span<void* const> buffers) -> Result<void> {
+  const auto prepare = [&](std::span<void* const>, std::span<void* const> buffers) -> Result<void> {
     for (const loop::Kernel& kernel : v.program().prepares)
       if (auto ran = loop::run(v.program(), kernel, buffers, params); !ran) return ran;
     return {};
