@@ -39,7 +39,8 @@ struct Yardstick {
 
 struct Case {
   std::string suite, name;
-  std::string program;  // text; sizes are constants; the first output is compared
+  std::vector<std::string> constants;  // inputs that tang may pack before it is timed
+  std::string program;                 // text; sizes are constants; the first output is compared
   std::vector<Peer> peers;
   // A peer and, in f64, the reference: an expression over the inputs' names, after statements that
   // run once. Empty: none.

@@ -38,7 +38,8 @@ std::string version() {
   return fmt::format("oneDNN {}.{}.{}", v->major, v->minor, v->patch);
 }
 
-std::shared_ptr<Sequence> convolution(const Convolution& c, const Inputs& in, Buffer& out) {
+std::shared_ptr<Sequence> convolution(const Convolution& c, bool packed, const Inputs& in,
+                                      Buffer& out) {
   auto s = std::make_shared<Sequence>();
   const memory::dims xd = {c.batch, c.in, c.height, c.width};
   const memory::dims wd = {c.out, c.in, c.window, c.window};
@@ -57,7 +58,12 @@ std::shared_ptr<Sequence> convolution(const Convolution& c, const Inputs& in, Bu
   memory xb = stored(x, best.src_desc()), wb = stored(w, best.weights_desc());
   memory yb = stored(y, best.dst_desc());
   if (xb != x) s->copy(x, xb);
-  if (wb != w) s->copy(w, wb);
+  if (wb != w && packed) {
+    dnnl::reorder(w, wb).execute(s->stream, w, wb);
+    s->stream.wait();
+  } else if (wb != w) {
+    s->copy(w, wb);
+  }
   s->steps.push_back({dnnl::convolution_forward(best),
                       {{DNNL_ARG_SRC, xb}, {DNNL_ARG_WEIGHTS, wb}, {DNNL_ARG_DST, yb}}});
   if (yb != y) s->copy(yb, y);
@@ -101,6 +107,21 @@ std::shared_ptr<Sequence> network(const Mlp& mlp, const Inputs& in, Buffer& out)
   return s;
 }
 
+std::shared_ptr<Sequence> product(const Product& p, const Inputs& in, Buffer& out) {
+  auto s = std::make_shared<Sequence>();
+  memory a = s->wrap({p.m, p.k}, p.transpose_a ? Tag::ba : Tag::ab, data(in[0]));
+  memory given = s->wrap({p.k, p.n}, p.transpose_b ? Tag::ba : Tag::ab, data(in[1]));
+  memory c = s->wrap({p.m, p.n}, Tag::ab, data(out));
+  const dnnl::matmul::primitive_desc best(
+      dnnl::matmul::desc(a.get_desc(), any({p.k, p.n}), c.get_desc()), s->engine);
+  memory packed(best.weights_desc(), s->engine);
+  dnnl::reorder(given, packed).execute(s->stream, given, packed);
+  s->stream.wait();
+  s->steps.push_back(
+      {dnnl::matmul(best), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, c}}});
+  return s;
+}
+
 template <class Make>
 Outcome<std::unique_ptr<Contender>> contender(int threads, int64_t outputs, Make make) {
   omp_set_num_threads(threads);
@@ -115,10 +136,16 @@ Outcome<std::unique_ptr<Contender>> contender(int threads, int64_t outputs, Make
 
 }  // namespace
 
-Peer dnnl_convolution(const Convolution& c) {
-  return {version(), [c](const Inputs& in, int threads) {
+Peer dnnl_convolution(const Convolution& c, bool packed) {
+  return {version(), [c, packed](const Inputs& in, int threads) {
             return contender(threads, c.batch * c.out * c.side(c.height) * c.side(c.width),
-                             [&](Buffer& out) { return convolution(c, in, out); });
+                             [&](Buffer& out) { return convolution(c, packed, in, out); });
+          }};
+}
+
+Peer dnnl_product(const Product& p) {
+  return {version(), [p](const Inputs& in, int threads) {
+            return contender(threads, p.m * p.n, [&](Buffer& out) { return product(p, in, out); });
           }};
 }
 

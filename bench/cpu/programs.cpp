@@ -64,6 +64,14 @@ Case product_case(const std::string& suite, const Product& p) {
   return c;
 }
 
+Case prepacked_product_case(const std::string& suite, const Product& p) {
+  Case c = product_case(suite, p);
+  c.name += ", B prepacked";
+  c.constants = {"B"};
+  c.peers.insert(c.peers.begin(), dnnl_product(p));
+  return c;
+}
+
 Case attention_case(const std::string& suite, const Attention& a) {
   Case c;
   c.suite = suite;
@@ -122,9 +130,17 @@ Case convolution_case(const std::string& suite, const Convolution& c) {
       "output y\n",
       c.batch, c.out, c.in, c.side(c.height), c.side(c.width), c.window, c.window, c.height,
       c.width, c.pad > 0 ? "?" : "", at("p", "r"), at("q", "s"));
-  result.peers = {dnnl_convolution(c)};
+  result.peers = {dnnl_convolution(c, false)};
   result.torch = fmt::format("F.conv2d(x, w, stride={}, padding={}, dilation={})", c.stride, c.pad,
                              c.dilation);
+  return result;
+}
+
+Case prepacked_convolution_case(const std::string& suite, const Convolution& c) {
+  Case result = convolution_case(suite, c);
+  result.name += ", w prepacked";
+  result.constants = {"w"};
+  result.peers = {dnnl_convolution(c, true)};
   return result;
 }
 

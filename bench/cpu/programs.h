@@ -11,6 +11,9 @@ struct Product {
 };
 // C = A B, with peers OpenBLAS and BLIS; gemv where a side is 1.
 Case product_case(const std::string& suite, const Product& p);
+// B is constant: oneDNN packs it once, before; OpenBLAS and BLIS have no such call and pack it in
+// each.
+Case prepacked_product_case(const std::string& suite, const Product& p);
 
 struct Attention {
   int64_t heads = 1, queries = 1, keys = 1, width = 64;
@@ -29,5 +32,7 @@ struct Convolution {
   }
 };
 Case convolution_case(const std::string& suite, const Convolution& c);
+// w is constant: oneDNN reorders it once, before.
+Case prepacked_convolution_case(const std::string& suite, const Convolution& c);
 
 }  // namespace tang::bench_cpu

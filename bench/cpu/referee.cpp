@@ -99,7 +99,7 @@ std::vector<Record> Referee::run(const Case& c, const std::vector<int>& threads)
     tang.reset();
     program.reset();  // two open objects cannot have one name
     if (!c.tang) {
-      auto made = TangProgram::make(c.program, options_.folder, count);
+      auto made = TangProgram::make(c.program, options_.folder, count, c.constants);
       if (!made) return tl::unexpected("tang: " + made.error());
       program = std::move(*made);
       auto drawn = program->draw(c.scales);

@@ -23,6 +23,11 @@ std::vector<Case> sgemm_suite() {
     add({n, n, n, 1, false, true}, std::nullopt);
     add({n, n, n, 1, true, true}, std::nullopt);
   }
+  for (const int64_t n : {8, 16, 32, 48, 64, 96, 128, 256, 512})
+    for (const bool turned : {false, true})
+      cases.push_back(prepacked_product_case("sgemm", {n, n, n, 1, false, turned}));
+  for (const int64_t m : {1, 4, 8})
+    cases.push_back(prepacked_product_case("sgemm", {m, 512, 512, 1, false, true}));
   return cases;
 }
 
@@ -53,7 +58,7 @@ std::vector<Case> rows_suite() {
 std::vector<Case> conv_suite() {
   Case c = convolution_case("conv2d", {1, 64, 64, 56, 56, 3, 1, 1, 1});
   c.gate = 0.6;
-  return {c};
+  return {c, prepacked_convolution_case("conv2d", {1, 64, 64, 56, 56, 3, 1, 1, 1})};
 }
 
 namespace {
@@ -95,9 +100,17 @@ std::vector<Case> policy_suite(const SuiteOptions& options) {
   const Mlp tanh{{12, 256, 128, 4}, true}, relu{{12, 256, 128, 4}, false};
   const Mlp policy{{48, 256, 128, 12}, true};
   const auto text = read_file(options.examples + "/policy.tang", 1 << 20);
-  return {mlp_case("mlp 12-256-128-4 tanh", tanh, mlp_text(tanh)),
-          mlp_case("mlp 12-256-128-4 relu", relu, mlp_text(relu)),
-          mlp_case("policy 48-256-128-12", policy, text ? *text : mlp_text(policy))};
+  std::vector<Case> cases = {
+      mlp_case("mlp 12-256-128-4 tanh", tanh, mlp_text(tanh)),
+      mlp_case("mlp 12-256-128-4 relu", relu, mlp_text(relu)),
+      mlp_case("policy 48-256-128-12", policy, text ? *text : mlp_text(policy))};
+  // tang may pack the weights before too, as oneDNN does.
+  for (size_t k = 0; k < 3; ++k) {
+    cases.push_back(cases[k]);
+    cases.back().name += ", prepacked";
+    cases.back().constants = {"w1", "b1", "w2", "b2", "w3", "b3"};
+  }
+  return cases;
 }
 
 std::vector<Case> all_cases(const SuiteOptions& options) {

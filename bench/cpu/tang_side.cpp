@@ -51,6 +51,7 @@ struct TangProgram::State {
   Variant variant;
   void* library = nullptr;
   int (*run)(void* const*, const int64_t*, void*) = nullptr;
+  int (*prepare)(void* const*, const int64_t*, void*) = nullptr;  // null: nothing is
   int (*run_part)(void* const*, const int64_t*, void*, int64_t, int64_t, void (*)(void*),
                   void*) = nullptr;  // null: one thread runs it
   size_t (*workspace)(const int64_t*) = nullptr;
@@ -65,14 +66,15 @@ TangProgram::~TangProgram() {
 }
 
 Outcome<std::unique_ptr<TangProgram>> TangProgram::make(const std::string& text,
-                                                        const std::string& folder, int threads) {
+                                                        const std::string& folder, int threads,
+                                                        const std::vector<std::string>& constants) {
   auto graph = parse(text);
   if (!graph) return failed(graph.error());
   if (const Diagnostics bad = bind(*graph, {}); !bad.empty()) return failed(bad);
   auto state = std::make_unique<State>();
   for (const Param& p : graph->params) state->symbols.push_back(p.bound.value_or(0));
   Derivation derivation = derive(*graph, {.keep_texts = false});
-  auto variant = make_variant(derivation.derived, {.threads = threads});
+  auto variant = make_variant(derivation.derived, {.threads = threads, .constants = constants});
   if (!variant) return failed(variant.error());
   state->graph = std::move(*graph);
   state->variant = std::move(*variant);
@@ -80,6 +82,7 @@ Outcome<std::unique_ptr<TangProgram>> TangProgram::make(const std::string& text,
   if (!library) return tl::unexpected(library.error());
   state->library = *library;
   state->run = reinterpret_cast<decltype(state->run)>(dlsym(*library, "tang_run"));
+  state->prepare = reinterpret_cast<decltype(state->prepare)>(dlsym(*library, "tang_prepare"));
   state->workspace =
       reinterpret_cast<decltype(state->workspace)>(dlsym(*library, "tang_workspace"));
   if (threads > 1)
@@ -125,10 +128,13 @@ Outcome<std::unique_ptr<Contender>> TangProgram::contender(const Inputs& inputs)
   std::vector<std::shared_ptr<Buffer>> outputs;
   const auto order = program.arguments();
   for (size_t k = inputs.size(); k < order.size(); ++k) {
-    const auto count = program.buffers[loop::index(order[k])].count.evaluate(state_->symbols);
-    outputs.push_back(floats(count.value_or(0)));
+    const loop::Buffer& buffer = program[order[k]];
+    const auto bytes = bytes_for(buffer.format, buffer.count.evaluate(state_->symbols).value_or(0));
+    outputs.push_back(floats((bytes.value_or(0) + 3) / 4));
     arguments->push_back(outputs.back()->data());
   }
+  if (state_->prepare)
+    state_->prepare(arguments->data(), state_->symbols.data(), workspace->data());
   auto call = [s = state_.get(), arguments, outputs, workspace] {
     if (!s->run_part) {
       s->run(arguments->data(), s->symbols.data(), workspace->data());

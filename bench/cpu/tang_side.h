@@ -10,9 +10,10 @@ namespace tang::bench_cpu {
 class TangProgram {
  public:
   // Parses, derives, plans for so many threads, lowers, emits and compiles. `folder` takes the
-  // files.
+  // files. What is packed of `constants` is packed when a contender is made.
   static Outcome<std::unique_ptr<TangProgram>> make(const std::string& text,
-                                                    const std::string& folder, int threads);
+                                                    const std::string& folder, int threads,
+                                                    const std::vector<std::string>& constants);
   ~TangProgram();
   TangProgram(const TangProgram&) = delete;
   TangProgram& operator=(const TangProgram&) = delete;

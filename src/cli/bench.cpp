@@ -39,6 +39,11 @@ std::string bench_table(const Variant& v, const Times& times) {
   return text + fmt::format("  c, {} runs, ±{:.1f} %\n", times.runs, 100 * times.spread);
 }
 
+std::string prepare_line(const nlohmann::json& prepare) {
+  return fmt::format("prepared once: {} in {}\n", with_unit(prepare.at("bytes").get<double>(), "B"),
+                     duration(prepare.at("ms").get<double>()));
+}
+
 }  // namespace
 
 Outcome<void> bench_command(Session& s) {
@@ -63,6 +68,10 @@ Outcome<void> bench_command(Session& s) {
                           {"floor_ms", nullptr},
                           {"kernels", kernels_json(*derived, *times)}};
   std::string text = bench_table(*derived, *times);
+  if (!times->prepare.is_null()) {
+    value["prepare"] = times->prepare;
+    text += prepare_line(times->prepare);
+  }
   if (s.options.vs_naive) {
     auto naive = s.lower_program(s.naive, true);
     if (!naive) return fail(naive.error());

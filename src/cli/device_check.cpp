@@ -75,7 +75,12 @@ Outcome<void> check_tiles(Session& s, const Variant& v, const Executable& progra
     if (!ms) return tl::unexpected(ms.error());
     return {};
   };
-  auto tiles = check_program(v, s.inputs(), want, run, o);
+  const auto prepare = [&](std::span<void* const>, std::span<void* const> buffers) -> Result<void> {
+    for (size_t k = 0; k < v.lowered.prepared.size(); ++k)
+      if (auto ran = run_prepare_tile(v, k, buffers); !ran) return ran;
+    return {};
+  };
+  auto tiles = check_program(v, s.inputs(), want, run, o, prepare);
   if (!tiles) return fail(tiles.error());
   result.error = std::max(result.error, tiles->error);
   for (size_t k = 0; k < tiles->kernels.size(); ++k) {
@@ -112,7 +117,17 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
     if (!ms) return tl::unexpected(ms.error());
     return {};
   };
-  auto checked = check_program(v, s.inputs(), want, run, o);
+  const auto prepare = [&](std::span<void* const> arguments,
+                           std::span<void* const> buffers) -> Result<void> {
+    if (!s.options.vm) {
+      const auto ms = (*program)->prepare(arguments, symbols, nullptr);
+      return ms ? Result<void>() : tl::unexpected(ms.error());
+    }
+    for (const loop::Kernel& kernel : v.program().prepares)
+      if (auto ran = loop::run(v.program(), kernel, buffers, symbols); !ran) return ran;
+    return {};
+  };
+  auto checked = check_program(v, s.inputs(), want, run, o, prepare);
   if (!checked) return fail(checked.error());
   if (s.options.vm)
     if (auto ok = check_tiles(s, v, **program, want, o, *checked); !ok)

@@ -111,6 +111,10 @@ Outcome<Made> make_decoder(Session& s, const Model& model, const LlamaStep& step
     if (!derived) return fail(derived.error());
     g = std::move(derived->derived);
   }
+  const std::vector<TensorId> ids = inputs_of(s.naive);
+  for (size_t k = 0; k < ids.size(); ++k)
+    if (step.inputs[k].what == LlamaStep::Input::What::weight)
+      s.constants.push_back(s.naive[ids[k]].name);
   const auto v = s.lower_program(g, s.options.naive);
   if (!v) return fail(v.error());
   auto program = s.compile(v->program());

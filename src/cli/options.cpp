@@ -86,7 +86,7 @@ Diagnostic usage(std::string message, std::string hint) {
 
 // Options whose text needs a second look, with what CLI11 put in them.
 struct Raw {
-  std::vector<std::string> sizes;
+  std::vector<std::string> sizes, constant;
   std::string device, seed, tol, math = "real", runs, steps, temperature, budget, threads;
 };
 
@@ -119,9 +119,12 @@ void add_common(CLI::App* app, Options& o, Raw& raw) {
   app->add_flag("--time-passes", o.time_passes, "print the time of each pass");
 }
 
-void add_program(CLI::App* app, Options& o) {
+void add_program(CLI::App* app, Options& o, Raw& raw) {
   app->add_option("FILE", o.file, "a program; - is stdin")->required()->type_name("");
   list(app, "--in", o.in, "an input from a file (repeat)", "[NAME=]FILE[:MEMBER]");
+  list(app, "--constant", raw.constant,
+       "inputs that are the same in every run: what is packed of them is packed once (repeat)",
+       "NAME[,NAME...]");
   list(app, "--store", o.store, "storage format of a definition", "NAME=FORMAT");
   list(app, "--accumulate", o.accumulate, "accumulator format of a definition", "NAME=FORMAT");
   app->add_option("--schedule", o.schedule_in, "pin fields of the schedule")->type_name("FILE");
@@ -193,7 +196,7 @@ struct Parser {
       if (*c.example)
         sub->footer(
             fmt::format("{}{}Example:\n  {}\n", c.details, *c.details ? "\n" : "", c.example));
-      if (c.file) add_program(sub, options);
+      if (c.file) add_program(sub, options, raw);
       add_command_options(c.name, sub, options, raw);
       if (std::string(c.name) == "help") {
         sub->add_option("TOPIC", options.words, "a command or an error id")->type_name("");
@@ -273,13 +276,18 @@ void read_budget(const Raw& raw, Options& o, Diagnostics& errors) {
                            "write seconds or minutes, as in --budget 60s"));
 }
 
-void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
-  read_sizes(raw, o, errors);
-  for (size_t begin = 0; begin < raw.device.size();) {
-    const size_t end = std::min(raw.device.find(',', begin), raw.device.size());
-    o.devices.push_back(raw.device.substr(begin, end - begin));
+void add_parts(const std::string& text, std::vector<std::string>& to) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    to.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+}
+
+void read_values(const Raw& raw, Options& o, Diagnostics& errors) {
+  read_sizes(raw, o, errors);
+  add_parts(raw.device, o.devices);
+  for (const std::string& names : raw.constant) add_parts(names, o.constant);
   if (!raw.seed.empty() && !read_number(raw.seed, o.seed))
     errors.push_back(
         usage(fmt::format("--seed {}: this is not a number from 0 to 2^64-1", raw.seed), ""));
@@ -396,6 +404,7 @@ std::string input_arguments(const Options& o) {
   std::string text = fmt::format(" --seed {}", o.seed);
   for (const std::string& word : o.in) text += " --in " + word;
   for (const std::string& word : o.replace) text += " --replace " + word;
+  for (const std::string& name : o.constant) text += " --constant " + name;
   if (!o.schedule_in.empty()) text += " --schedule " + o.schedule_in;
   if (o.threads > 0) text += fmt::format(" --threads {}", o.threads);
   if (o.tol) text += fmt::format(" --tol {}", *o.tol);

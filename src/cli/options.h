@@ -32,6 +32,7 @@ struct Options {
   std::string stop_after;
 
   std::vector<std::string> in, out, store, accumulate, replace;
+  std::vector<std::string> constant;  // names of inputs
   bool naive = false, text = false, why_not = false, vs_naive = false, warm = false, vm = false;
   bool no_run = false;                // of report: no times
   int threads = 0;                    // 0: all processors for run and bench, otherwise 1

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/text.h"
+#include "cli/timing.h"
 #include "front/array_file.h"
 #include "ir/reading.h"
 #include "run/memory.h"
@@ -22,6 +23,7 @@ struct Ran {
   std::optional<ProgramMemory> memory;
   nlohmann::json allocations = nlohmann::json::array();
   double ms = 0;
+  nlohmann::json prepare;  // what it took; null where nothing is prepared
 };
 
 Outcome<void> run_oracle(Session& s, const Graph& g, Ran& ran) {
@@ -55,6 +57,10 @@ Outcome<void> run_c(Session& s, const Graph& g, Ran& ran) {
                                     ProgramMemory::Workspace::joined, *workspace);
   if (!memory) return fail(memory.error());
   ran.memory = std::move(*memory);
+  const auto prepared =
+      (*program)->prepare(ran.memory->arguments(), symbols, ran.memory->workspace());
+  if (!prepared) return fail(prepared.error());
+  ran.prepare = prepare_json(v->program(), symbols, prepared->total_ms);
   const auto times = (*program)->run(ran.memory->arguments(), symbols, ran.memory->workspace());
   if (!times) return fail(times.error());
   ran.ms = times->total_ms;
@@ -162,12 +168,14 @@ Outcome<void> run_command(Session& s) {
     outputs[name] = {{"shape", a.shape}, {"format", tang::name(a.format)}};
     rows.push_back({name, shape_text(a.shape), std::string(tang::name(a.format)), first_values(a)});
   }
+  nlohmann::json value = {{"schema", 1},
+                          {"device", devices->front()},
+                          {"outputs", outputs},
+                          {"ms", json_number(ran.ms)},
+                          {"allocations", ran.allocations}};
+  if (!ran.prepare.is_null()) value["prepare"] = ran.prepare;
   if (s.options.json)
-    s.print_json({{"schema", 1},
-                  {"device", devices->front()},
-                  {"outputs", outputs},
-                  {"ms", json_number(ran.ms)},
-                  {"allocations", ran.allocations}});
+    s.print_json(value);
   else
     s.out += table(rows, "llll");
   return {};

@@ -78,6 +78,8 @@ Outcome<void> Session::load(bool require_all) {
   if (!graph) return fail(graph.error());
   naive = std::move(*graph);
   if (auto stored = store_formats(); !stored) return stored;
+  constants = options.constant;
+  if (auto known = constant_inputs(naive, constants); !known) return fail(known.error());
   if (passed("parse", [&] { return print(naive); })) return stop();
   Bindings bindings;
   bindings.flags = options.sizes;
@@ -234,6 +236,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   PlanOptions o;
   o.contract = options.math != MathMode::ieee;
   o.threads = threads();
+  o.constants = constants;
   if (as_written) o = naive_plan(o);
   if (!as_written) o.pins = pins_;
   auto v = make_variant(g, o);

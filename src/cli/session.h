@@ -35,6 +35,7 @@ class Session {
   Session(Options o, Environment e) : options(std::move(o)), environment(std::move(e)) {}
 
   const Options options;
+  std::vector<std::string> constants;  // inputs that are the same in every run
   const Environment environment;
   std::optional<Source> source;
   std::string out;       // stdout, written at the end

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "run/memory.h"
 
 namespace tang::cli {
@@ -55,6 +56,7 @@ class Sets {
   }
 
   ProgramMemory& next() { return *all_[turn_++ % all_.size()]->memory; }
+  size_t count() const { return all_.size(); }
 
  private:
   std::vector<std::unique_ptr<Set>> all_;
@@ -72,6 +74,12 @@ Result<void> time_total(Session& s, const Variant& v, const Executable& program,
   if (!workspace) return tl::unexpected(workspace.error());
   auto sets = Sets::make(v, s.inputs(), *workspace, s.options.warm);
   if (!sets) return tl::unexpected(sets.error());
+  for (size_t k = 0; k < (*sets)->count(); ++k) {
+    ProgramMemory& m = (*sets)->next();
+    const auto ready = program.prepare(m.arguments(), symbols, m.workspace());
+    if (!ready) return tl::unexpected(ready.error());
+    if (k == 0) times.prepare = prepare_json(v.program(), symbols, ready->total_ms);
+  }
   std::vector<double> all;
   double first = 0;
   for (int k = -1; k < runs_for(s.options, first); ++k) {  // run -1 warms up
@@ -100,6 +108,8 @@ Result<void> time_kernels(Session& s, const Variant& v, const Executable& progra
   auto memory =
       ProgramMemory::make(v.program(), symbols, s.inputs(), ProgramMemory::Workspace::separate, 0);
   if (!memory) return tl::unexpected(memory.error());
+  if (auto ready = program.prepare(memory->arguments(), symbols, nullptr); !ready)
+    return tl::unexpected(ready.error());
   std::vector<std::vector<double>> all(count);
   for (int k = -1; k < std::min(times.runs, 10); ++k)
     for (size_t n = 0; n < count; ++n) {
@@ -112,6 +122,16 @@ Result<void> time_kernels(Session& s, const Variant& v, const Executable& progra
 }
 
 }  // namespace
+
+nlohmann::json prepare_json(const LoopProgram& program, std::span<const int64_t> symbols,
+                            double ms) {
+  if (program.prepares.empty()) return nullptr;
+  int64_t bytes = 0;
+  for (const loop::Buffer& b : program.buffers)
+    if (b.role == loop::Role::prepared)
+      bytes += bytes_for(b.format, b.count.evaluate(symbols).value_or(0)).value_or(0);
+  return {{"ms", json_number(ms)}, {"bytes", bytes}};
+}
 
 Outcome<Times> measure(Session& s, const Variant& v) {
   auto program = s.compile(v.program());

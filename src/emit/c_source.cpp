@@ -46,7 +46,8 @@ class SourceWriter {
         plan_(plan_workspace(program)),
         arguments_(program.arguments()),
         names_(snippet("c.words")),
-        first_(loop::first_of_each(program)) {}
+        first_(loop::first_of_each(program)),
+        first_prepare_(loop::first_of_each(program, program.prepares)) {}
 
   std::string write() {
     header();
@@ -57,6 +58,7 @@ class SourceWriter {
     out_.blank();
     workspace();
     out_.blank();
+    prepare();
     run();
     if (has_parts(program_)) {
       out_.blank();
@@ -79,14 +81,17 @@ class SourceWriter {
   void helpers();
   void name_kernels();
   void kernels();
+  void kernels(Writer& text, CVector& vectors, const std::vector<Kernel>& list,
+               const std::vector<size_t>& first, const std::vector<std::string>& names);
   void sizes();
   void workspace();
   void check_sizes();
+  void prepare();
   void run();
   void run_part();
   void kernel_entry();
   void kernel_cases(const std::string& head, const std::string& part);
-  void call(size_t kernel, const std::string& part);
+  void call(const Kernel& kernel, const std::string& name, const std::string& part);
   std::string size(const Poly& poly) const;
   std::string bytes(const Buffer& b) const;
   std::string sum(const Extent& extent) const;
@@ -99,7 +104,8 @@ class SourceWriter {
   std::vector<BufferId> arguments_;
   Namer names_;
   std::vector<size_t> first_;  // of equal kernels, by kernel
-  std::vector<std::string> kernel_names_;
+  std::vector<size_t> first_prepare_;
+  std::vector<std::string> kernel_names_, prepare_names_;
   Writer out_;
 };
 
@@ -111,6 +117,12 @@ void SourceWriter::header() {
   out_.line("//   gives 0, or 2 for a wrong size.");
   out_.line(fmt::format("// size_t {}_workspace(const int64_t *symbols)", options_.prefix));
   out_.line("//   gives the bytes of workspace.");
+  if (!program_.prepares.empty()) {
+    out_.line(fmt::format(
+        "// int {}_prepare(void *const *buffers, const int64_t *symbols, void *workspace)",
+        options_.prefix));
+    out_.line("//   fills what is prepared, once for all runs.");
+  }
   if (has_parts(program_)) {
     out_.line(
         fmt::format("// int {}_run_part(void *const *buffers, const int64_t *symbols, "
@@ -131,9 +143,12 @@ void SourceWriter::header() {
 }
 
 void SourceWriter::helpers() {
-  const bool narrow = std::any_of(program_.kernels.begin(), program_.kernels.end(),
-                                  [&](const Kernel& k) { return narrows(program_, k); });
-  if (narrow || options_.prefix != "tang") {  // programs that follow may narrow too
+  const auto narrow = [&](const std::vector<Kernel>& list) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const Kernel& k) { return narrows(program_, k); });
+  };
+  if (narrow(program_.kernels) || narrow(program_.prepares) ||
+      options_.prefix != "tang") {  // programs that follow may narrow too
     out_.blank();
     out_.line("#define TANG_NARROWS 1");
   }
@@ -146,10 +161,25 @@ void SourceWriter::helpers() {
 // Kernels that differ in names only are one function.
 void SourceWriter::name_kernels() {
   const bool alone = options_.prefix == "tang";
-  for (size_t k = 0; k < program_.kernels.size(); ++k) {
-    const std::string& name = program_.kernels[k].name;
-    kernel_names_.push_back(first_[k] < k ? kernel_names_[first_[k]]
-                                          : names_.name(alone ? name : options_.prefix + name));
+  const auto names = [&](const std::vector<Kernel>& list, const std::vector<size_t>& first) {
+    std::vector<std::string> result;
+    for (size_t k = 0; k < list.size(); ++k)
+      result.push_back(first[k] < k
+                           ? result[first[k]]
+                           : names_.name(alone ? list[k].name : options_.prefix + list[k].name));
+    return result;
+  };
+  prepare_names_ = names(program_.prepares, first_prepare_);
+  kernel_names_ = names(program_.kernels, first_);
+}
+
+void SourceWriter::kernels(Writer& text, CVector& vectors, const std::vector<Kernel>& list,
+                           const std::vector<size_t>& first,
+                           const std::vector<std::string>& names) {
+  for (size_t k = 0; k < list.size(); ++k) {
+    if (first[k] < k) continue;
+    text.blank();
+    write_kernel(text, program_, list[k], names[k], names_, vectors);
   }
 }
 
@@ -157,11 +187,8 @@ void SourceWriter::kernels() {
   name_kernels();
   CVector vectors(options_.prefix != "tang");
   Writer text;
-  for (size_t k = 0; k < program_.kernels.size(); ++k) {
-    if (first_[k] < k) continue;
-    text.blank();
-    write_kernel(text, program_, program_.kernels[k], kernel_names_[k], names_, vectors);
-  }
+  kernels(text, vectors, program_.prepares, first_prepare_, prepare_names_);
+  kernels(text, vectors, program_.kernels, first_, kernel_names_);
   if (!vectors.text().empty()) {
     out_.blank();
     const bool shares = options_.prefix != "tang";
@@ -274,6 +301,23 @@ void SourceWriter::check_sizes() {
   out_.line(fmt::format("if ({}_sizes(symbols, offsets, &total)) return 2;", options_.prefix));
 }
 
+// What runs once, with the same arguments as all runs.
+void SourceWriter::prepare() {
+  if (program_.prepares.empty()) return;
+  const std::string head =
+      fmt::format("int {}_prepare(void *const *buffers, const int64_t *symbols, void *workspace)",
+                  options_.prefix);
+  out_.line(head + ";");
+  out_.open(head);
+  check_sizes();
+  out_.line("(void)workspace;");
+  for (size_t k = 0; k < program_.prepares.size(); ++k)
+    call(program_.prepares[k], prepare_names_[k], "0, 1");
+  out_.line("return 0;");
+  out_.close();
+  out_.blank();
+}
+
 void SourceWriter::run() {
   const std::string head = fmt::format(
       "int {}_run(void *const *buffers, const int64_t *symbols, void *workspace)", options_.prefix);
@@ -282,15 +326,16 @@ void SourceWriter::run() {
   check_sizes();
   out_.line("if (total > 0 && workspace == NULL) return 2;");
   out_.line("(void)buffers;");
-  for (size_t k = 0; k < program_.kernels.size(); ++k) call(k, "0, 1");
+  for (size_t k = 0; k < program_.kernels.size(); ++k)
+    call(program_.kernels[k], kernel_names_[k], "0, 1");
   out_.line("return 0;");
   out_.close();
 }
 
-void SourceWriter::call(size_t kernel, const std::string& part) {
+void SourceWriter::call(const Kernel& kernel, const std::string& name, const std::string& part) {
   out_.line(kernel_call(
-      program_, program_.kernels[kernel], kernel_names_[kernel],
-      [&](BufferId id) { return pointer(id); }, [&](ParamId id) { return symbol(id); }, part));
+      program_, kernel, name, [&](BufferId id) { return pointer(id); },
+      [&](ParamId id) { return symbol(id); }, part));
 }
 
 // Every part goes through all kernels, and waits for the others where it must.
@@ -319,7 +364,7 @@ void SourceWriter::run_part() {
       out_.open("if (part == 0)");
       serial = true;
     }
-    call(k, "part, parts");
+    call(program_.kernels[k], kernel_names_[k], "part, parts");
   }
   close();
   out_.line("return 0;");

@@ -12,8 +12,11 @@
 //                       void *context);
 // too: threads that call it with the parts 0 … parts - 1 of one run do together what tang_run does
 // alone, to the same bits. Each calls `barrier` the same number of times; it returns when all have
-// called it. Kernels that differ in names only (the layers of
-// a model) are one function, called with each one's buffers.
+// called it. Of a program that prepares something it exports
+//     int tang_prepare(void *const *buffers, const int64_t *symbols, void *workspace);
+// too, which takes what tang_run takes and fills the prepared buffers, which come last in
+// `buffers`, once for all runs with these constants and symbols. Kernels that differ in names only
+// (the layers of a model) are one function, called with each one's buffers.
 #pragma once
 
 #include <string>

@@ -74,6 +74,13 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
               {"symbols", program.symbols},
               {"workspace", workspace},
               {"kernels", kernels}};
+  if (!program.prepares.empty()) {
+    Json prepares = Json::array();
+    for (const Kernel& kernel : program.prepares)
+      prepares.push_back({{"name", kernel.name}, {"bindings", bindings(program, kernel)}});
+    all["prepare_entry"] = "tang_prepare";
+    all["prepares"] = prepares;
+  }
   if (has_parts(program)) all["part_entry"] = "tang_run_part";
   return all;
 }

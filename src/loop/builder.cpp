@@ -89,19 +89,20 @@ void Builder::require_nonnegative(Poly extent) {
   if (std::find(list.begin(), list.end(), extent) == list.end()) list.push_back(std::move(extent));
 }
 
-void Builder::begin_kernel(std::string_view name) {
+void Builder::begin_kernel(std::string_view name, bool prepares) {
   check(!in_kernel_, "a kernel inside a kernel");
   kernel_ = Kernel{};
   kernel_.name = unused(name, [&](const std::string& s) { return kernel_names_.contains(s); });
   kernel_names_.insert(kernel_.name);
   local_names_.clear();
   in_kernel_ = true;
+  prepares_ = prepares;
   open_ = 0;
 }
 
 void Builder::end_kernel() {
   check(in_kernel_ && open_ == 0, "end_kernel leaves a body open");
-  if (in_kernel_) program_.kernels.push_back(std::move(kernel_));
+  if (in_kernel_) (prepares_ ? program_.prepares : program_.kernels).push_back(std::move(kernel_));
   kernel_ = Kernel{};
   in_kernel_ = false;
 }

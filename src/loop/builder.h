@@ -61,7 +61,7 @@ class Builder {
   void require_nonnegative(Poly extent);
 
   // Kernels. What a kernel reads and writes is collected from its loads and stores.
-  void begin_kernel(std::string_view name);
+  void begin_kernel(std::string_view name, bool prepares = false);
   void end_kernel();
 
   // Statements.
@@ -166,6 +166,7 @@ class Builder {
   Program program_;
   Kernel kernel_;
   bool in_kernel_ = false;
+  bool prepares_ = false;  // the open kernel
   int open_ = 0;
   std::unordered_set<std::string> names_;        // symbols, buffers
   std::unordered_set<std::string> local_names_;  // locals of the open kernel

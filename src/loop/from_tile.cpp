@@ -13,16 +13,16 @@ namespace tang::loop {
 using tile::OpKind;
 
 std::string add_kernel(Builder& b, const tile::Program& program, const tile::Kernel& kernel,
-                       const std::vector<BufferId>& buffers) {
-  return TileLowering(b, program, kernel).run(buffers);
+                       const std::vector<BufferId>& buffers, bool prepares) {
+  return TileLowering(b, program, kernel).run(buffers, prepares);
 }
 
 void TileLowering::fail(std::string text) {
   if (failure_.empty()) failure_ = std::move(text);
 }
 
-std::string TileLowering::run(const std::vector<BufferId>& buffers) {
-  b.begin_kernel(k_.name);
+std::string TileLowering::run(const std::vector<BufferId>& buffers, bool prepares) {
+  b.begin_kernel(k_.name, prepares);
   size_t next = 0;
   for (const tile::Memory& m : k_.memories) {
     Memory made;

@@ -15,6 +15,6 @@ namespace tang::loop {
 // Adds the kernel to the builder's program. `buffers`: one for each memory that is an argument, in
 // the order declared. Says what in it has no form in a loop program; empty if nothing.
 std::string add_kernel(Builder& b, const tile::Program& program, const tile::Kernel& kernel,
-                       const std::vector<BufferId>& buffers);
+                       const std::vector<BufferId>& buffers, bool prepares = false);
 
 }  // namespace tang::loop

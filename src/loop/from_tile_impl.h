@@ -15,7 +15,7 @@ class TileLowering {
  public:
   TileLowering(Builder& builder, const tile::Program& program, const tile::Kernel& kernel)
       : b(builder), p_(program), k_(kernel) {}
-  std::string run(const std::vector<BufferId>& buffers);
+  std::string run(const std::vector<BufferId>& buffers, bool prepares);
 
  private:
   // A tile: a scalar or a vector for each register.
@@ -72,6 +72,9 @@ class TileLowering {
   void load(const tile::Op& op);
   void store(const tile::Op& op);
   void prefetch(const tile::Op& op);
+  bool is_row_major(tile::MemoryId m) const {
+    return memories_[index_of(m)].buffer && k_[m].layout.digits.empty();
+  }
   bool turned(const tile::Op& op, size_t r) const;
   std::vector<Value> turn(const tile::Op& op, size_t r, Type type);
   Value loaded(const tile::Op& op, const Address& at, size_t r, int lanes, Type type);

@@ -19,8 +19,7 @@ TileLowering::Address TileLowering::address(const tile::Ref& ref, const tile::Na
     fail("only memories have addresses in a loop program");
     return {};
   }
-  return memories_[index_of(ref.memory)].buffer ? buffer_address(ref, at, r)
-                                                : local_address(ref, at, r);
+  return is_row_major(ref.memory) ? buffer_address(ref, at, r) : local_address(ref, at, r);
 }
 
 TileLowering::Address TileLowering::buffer_address(const tile::Ref& ref,
@@ -312,8 +311,7 @@ bool TileLowering::turned(const tile::Op& op, size_t r) const {
   const tile::PlacementId id = k_[op.results[0]].type.placement;
   const tile::NamedPlacement& at_ = k_[id];
   const size_t n = static_cast<size_t>(lanes(id));
-  if (n < 4 || r + n > registers(id) || !op.valid.empty() ||
-      !memories_[index_of(ref.memory)].buffer)
+  if (n < 4 || r + n > registers(id) || !op.valid.empty() || !is_row_major(ref.memory))
     return false;
   const Form f = tang::address(k_[ref.memory].extents, ref.at);
   if (!f.is_affine() || step_of(f, at_).constant().value_or(2) <= 1) return false;
@@ -365,7 +363,8 @@ void TileLowering::load(const tile::Op& op) {
 void TileLowering::prefetch(const tile::Op& op) {
   const tile::Ref& ref = op.refs[0];
   const Memory& m = memories_[index_of(ref.memory)];
-  if (m.buffer) b.prefetch(*m.buffer, form(tang::address(k_[ref.memory].extents, ref.at)));
+  if (is_row_major(ref.memory))
+    b.prefetch(*m.buffer, form(tang::address(k_[ref.memory].extents, ref.at)));
 }
 
 void TileLowering::store(const tile::Op& op) {

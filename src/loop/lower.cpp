@@ -1,10 +1,13 @@
 #include "loop/lower.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
 #include "ir/variance.h"
 #include "loop/from_tile.h"
 #include "tile/lower.h"
+#include "tile/text.h"
 
 namespace tang {
 
@@ -95,15 +98,58 @@ class Lowering {
     for (const tile::Memory& m : tiled->kernel.memories) {
       if (m.role == tile::Memory::Role::local) continue;
       const TensorId id = tiled->arguments[next++];
-      t.buffers.push_back(id == TensorId::none ? workspace(m.name, m.extents, m.format)
-                                               : *buffers_[index(id)]);
+      if (id == TensorId::none) {
+        t.buffers.push_back(workspace(m.name, m.extents, m.format));
+      } else if (m.life == tile::Life::program) {
+        auto buffer = prepared(k, **machine, id, m);
+        if (!buffer) return buffer.error();
+        t.buffers.push_back(*buffer);
+      } else {
+        t.buffers.push_back(*buffers_[index(id)]);
+      }
     }
+    t.kernel = result_.tiles.kernels.size();
     if (std::string failure = loop::add_kernel(b, result_.tiles, tiled->kernel, t.buffers);
         !failure.empty())
       return error("E0590", fmt::format("`{}`: {}", k.name, failure)).value();
     result_.tiles.kernels.push_back(std::move(tiled->kernel));
     result_.tiled.emplace_back(std::move(t));
     return std::nullopt;
+  }
+
+  // The buffer of a prepared window, and the kernel that fills it.
+  Result<BufferId> prepared(const KernelPlan& k, const Machine& machine, TensorId tensor,
+                            const tile::Memory& window) {
+    const auto stage = std::find_if(k.stages.begin(), k.stages.end(),
+                                    [&](const StagePlan& x) { return x.tensor == tensor; });
+    auto tiled = tile::lower_prepared(g, k, *stage, machine);
+    if (!tiled) return tl::unexpected(tiled.error());
+    // Windows that are filled in the same way are one, whatever their names.
+    tile::Program alone{result_.tiles.params, {tiled->kernel}};
+    for (tile::Memory& m : alone.kernels[0].memories)
+      if (m.life == tile::Life::program) m.name = "window";
+    std::string key = fmt::format("{} {}", index(tensor), tile::print(alone));
+    if (const auto known = prepared_.find(key); known != prepared_.end()) return known->second;
+    Point box;
+    for (const Poly& e : window.extents) box.push_back(e.constant().value_or(1));
+    const int64_t size = info(window.format).bits / 8;
+    const BufferId id = b.buffer(window.name, window.format,
+                                 Poly(window.layout.bytes(box, size) / size), loop::Role::prepared);
+    Tiled t{result_.tiles.kernels.size(), {}};
+    size_t next = 0;
+    for (const tile::Memory& m : tiled->kernel.memories) {
+      if (m.role == tile::Memory::Role::local) continue;
+      const bool own = m.life == tile::Life::program;
+      const TensorId from = tiled->arguments[next++];
+      t.buffers.push_back(own ? id : *buffers_[index(from)]);
+    }
+    if (std::string failure = loop::add_kernel(b, alone, tiled->kernel, t.buffers, true);
+        !failure.empty())
+      return error("E0590", fmt::format("`{}`: {}", tiled->kernel.name, failure));
+    result_.tiles.kernels.push_back(std::move(tiled->kernel));
+    result_.prepared.push_back(std::move(t));
+    prepared_[std::move(key)] = id;
+    return id;
   }
 
   void copy_outputs() {
@@ -123,6 +169,7 @@ class Lowering {
   Builder b;
   std::vector<std::optional<BufferId>> buffers_;
   std::vector<std::pair<TensorId, BufferId>> copies_;
+  std::map<std::string, BufferId> prepared_;  // by what fills them
   Lowered result_;
 };
 

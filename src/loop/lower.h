@@ -2,7 +2,8 @@
 // (tile/lower.h).
 //
 // Buffers are the inputs in program order, then the outputs, then workspace: stored intermediate
-// tensors and windows that are too large or not of constant size. Reals are computed in f32, or f64
+// tensors and windows that are too large or not of constant size, and prepared windows, of which
+// equal ones of one tensor are one. Reals are computed in f32, or f64
 // when an input or output of the kernel is f64; integers in i64. A written format rounds where it
 // is stored, and where its definition is recomputed inside another kernel.
 #pragma once
@@ -32,6 +33,7 @@ struct Lowered {
   std::vector<Allocation> allocations;      // workspace buffers, in the program's order
   tile::Program tiles;                      // of the kernels that have one
   std::vector<std::optional<Tiled>> tiled;  // by kernel of the loop program
+  std::vector<Tiled> prepared;              // by prepare of the loop program
 };
 
 // Lowers what `schedule` plans, a plan of this graph. E0590 for a construct without lowering; a

@@ -39,6 +39,8 @@ void Parser::program() {
   while (!error_ && peek().kind != TokenKind::finish) {
     if (is("kernel")) {
       program_.kernels.push_back(kernel());
+    } else if (is("prepare")) {
+      program_.prepares.push_back(kernel("prepare"));
     } else {
       header_line();
     }
@@ -63,7 +65,7 @@ void Parser::header_line() {
     program_.nonnegative.push_back(poly());
     newline();
   } else {
-    fail("E0110", "expected `symbol`, `buffer`, `require` or `kernel`", word);
+    fail("E0110", "expected `symbol`, `buffer`, `require`, `prepare` or `kernel`", word);
   }
 }
 
@@ -100,6 +102,8 @@ void Parser::buffer() {
   } else if (accept("output")) {
     row.role = Role::output;
     if (accept("into")) row.into = buffer_name();
+  } else if (accept("prepared")) {
+    row.role = Role::prepared;
   } else {
     expect("workspace");
   }
@@ -142,17 +146,17 @@ Poly Parser::poly_term() {
 
 // --- statements ---
 
-Kernel Parser::kernel() {
+Kernel Parser::kernel(std::string_view word) {
   skip_newlines();
   while (peek().kind == TokenKind::comment) {
     take();
     skip_newlines();
   }
   kernel_ = Kernel{};
-  expect("kernel");
+  expect(word);
   kernel_.name = name("a kernel");
-  const auto list = [&](std::string_view word, std::vector<BufferId>& ids) {
-    if (!accept(word)) return;
+  const auto list = [&](std::string_view keyword, std::vector<BufferId>& ids) {
+    if (!accept(keyword)) return;
     do {
       ids.push_back(buffer_name());
     } while (accept(","));

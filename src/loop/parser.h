@@ -22,7 +22,7 @@ class Parser : private TokenReader {
   using TokenReader::error;
 
   void program();
-  Kernel kernel();
+  Kernel kernel(std::string_view word = "kernel");
   void end_of_text() {
     skip_newlines();
     if (peek().kind != TokenKind::finish) fail("E0110", "expected the end of the text", peek());

@@ -85,7 +85,7 @@ class Printer {
   }
 
   std::string statement(const Stmt& s) const;
-  std::string kernel() const;
+  std::string kernel(std::string_view word) const;
 
  private:
   std::string bare(const Node& node, int level) const;
@@ -216,9 +216,9 @@ std::string Printer::names(std::string_view word, const std::vector<BufferId>& l
   return text.empty() ? text : fmt::format(" {} {}", word, text);
 }
 
-std::string Printer::kernel() const {
-  std::string text = fmt::format("kernel {}{}{} {{\n", kernel_.name, names("reads", kernel_.reads),
-                                 names("writes", kernel_.writes));
+std::string Printer::kernel(std::string_view word) const {
+  std::string text = fmt::format("{} {}{}{} {{\n", word, kernel_.name,
+                                 names("reads", kernel_.reads), names("writes", kernel_.writes));
   size_t indent = 2;
   for (const Stmt& s : kernel_.body) {
     if (s.kind == StmtKind::end && indent > 2) indent -= 2;
@@ -238,7 +238,7 @@ std::string buffer_text(const Program& program, const Buffer& buffer, auto symbo
 }  // namespace
 
 std::string print(const Program& program, const Kernel& kernel) {
-  return Printer(program, kernel).kernel();
+  return Printer(program, kernel).kernel("kernel");
 }
 
 std::string print(const Program& program, const Kernel& kernel, Value value) {
@@ -255,6 +255,7 @@ std::string print(const Program& program) {
   for (const std::string& s : program.symbols) text += "symbol " + s + "\n";
   for (const Buffer& b : program.buffers) text += buffer_text(program, b, symbol_name);
   for (const Poly& p : program.nonnegative) text += "require " + p.text(symbol_name) + "\n";
+  for (const Kernel& k : program.prepares) text += "\n" + Printer(program, k).kernel("prepare");
   for (const Kernel& k : program.kernels) text += "\n" + print(program, k);
   return text;
 }

@@ -98,7 +98,7 @@ bool is_parallel(const Kernel& kernel) {
 }
 
 std::string_view name(Role role) {
-  constexpr std::string_view names[] = {"input", "output", "workspace"};
+  constexpr std::string_view names[] = {"input", "output", "workspace", "prepared"};
   return names[static_cast<size_t>(role)];
 }
 
@@ -118,7 +118,7 @@ std::optional<size_t> Program::find_kernel(std::string_view wanted) const {
 
 std::vector<BufferId> Program::arguments() const {
   std::vector<BufferId> result;
-  for (Role role : {Role::input, Role::output}) {
+  for (Role role : {Role::input, Role::output, Role::prepared}) {
     for (size_t k = 0; k < buffers.size(); ++k) {
       if (buffers[k].role == role) result.push_back(static_cast<BufferId>(k));
     }
@@ -127,5 +127,13 @@ std::vector<BufferId> Program::arguments() const {
 }
 
 BufferId Program::storage(BufferId id) const { return (*this)[id].into.value_or(id); }
+
+bool Program::only_prepares(BufferId id) const {
+  const auto reads = [id](const Kernel& k) {
+    return std::find(k.reads.begin(), k.reads.end(), id) != k.reads.end();
+  };
+  return std::any_of(prepares.begin(), prepares.end(), reads) &&
+         std::none_of(kernels.begin(), kernels.end(), reads);
+}
 
 }  // namespace tang::loop

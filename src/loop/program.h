@@ -60,6 +60,10 @@
 // it declares to read and stores what it declares to write; inputs are not written; nothing is read
 // before some kernel writes it. Arrays have constant sizes, so a kernel allocates nothing.
 //
+// Kernels that are declared as `prepare` run once, before all runs of the others. They read inputs
+// that are the same in every run, which no output takes the memory of, and alone write `prepared`
+// buffers, and those alone.
+//
 // `prefetch x[i]` says that the line of an element will be needed; the element need not exist.
 //
 // Threads. An outermost loop may be `parallel`: its iterations are independent, so that parts of
@@ -245,7 +249,8 @@ struct Kernel {
 // Whether the kernel has loops that parts can share; otherwise one part runs all of it.
 bool is_parallel(const Kernel& kernel);
 
-enum class Role : uint8_t { input, output, workspace };
+// prepared: filled by the program's prepares, from inputs that are the same in every run.
+enum class Role : uint8_t { input, output, workspace, prepared };
 std::string_view name(Role role);
 
 struct Buffer {
@@ -261,14 +266,18 @@ struct Program {
   std::vector<Buffer> buffers;       // by BufferId
   std::vector<Poly> nonnegative;     // extents: a run with one below 0 is refused
   std::vector<Kernel> kernels;       // in launch order
+  std::vector<Kernel> prepares;      // run once, before all runs of the kernels
 
   const Buffer& operator[](BufferId id) const { return buffers[index(id)]; }
   std::optional<BufferId> find_buffer(std::string_view name) const;
   std::optional<size_t> find_kernel(std::string_view name) const;
-  // The order of tang_run's `buffers`: inputs in program order, then outputs.
+  // The order of tang_run's `buffers`: inputs in program order, then outputs, then what is
+  // prepared.
   std::vector<BufferId> arguments() const;
   // The buffer that owns the memory of `id`: the input of an `into` output, otherwise itself.
   BufferId storage(BufferId id) const;
+  // Whether an input is read by prepares and by no kernel: runs do without it.
+  bool only_prepares(BufferId id) const;
 };
 
 }  // namespace tang::loop

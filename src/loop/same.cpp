@@ -84,12 +84,16 @@ std::string signature(const Program& program, const Kernel& kernel) {
   return Signature(program, kernel).write();
 }
 
-std::vector<size_t> first_of_each(const Program& program) {
+std::vector<size_t> first_of_each(const Program& program, const std::vector<Kernel>& kernels) {
   std::vector<size_t> first;
   std::map<std::string, size_t> seen;
-  for (size_t k = 0; k < program.kernels.size(); ++k)
-    first.push_back(seen.emplace(signature(program, program.kernels[k]), k).first->second);
+  for (size_t k = 0; k < kernels.size(); ++k)
+    first.push_back(seen.emplace(signature(program, kernels[k]), k).first->second);
   return first;
+}
+
+std::vector<size_t> first_of_each(const Program& program) {
+  return first_of_each(program, program.kernels);
 }
 
 }  // namespace tang::loop

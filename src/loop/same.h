@@ -20,5 +20,7 @@ std::string signature(const Program& program, const Kernel& kernel);
 
 // By kernel: the first kernel of the program with the same signature, at most itself.
 std::vector<size_t> first_of_each(const Program& program);
+// Likewise of some kernels of the program.
+std::vector<size_t> first_of_each(const Program& program, const std::vector<Kernel>& kernels);
 
 }  // namespace tang::loop

@@ -464,10 +464,39 @@ void verify_header(const Program& program, Diagnostics& out) {
   }
 }
 
+// What runs once reads inputs that stay as they are and writes what is prepared, and nothing else.
+void verify_prepares(const Program& program, std::set<std::string_view>& names,
+                     std::vector<bool>& written, Diagnostics& out) {
+  const auto changes = [&](BufferId id) {
+    return std::any_of(program.buffers.begin(), program.buffers.end(),
+                       [id](const Buffer& b) { return b.into == id; });
+  };
+  for (const Kernel& kernel : program.prepares) {
+    if (!names.insert(kernel.name).second)
+      out.push_back(fault("E0210", fmt::format("kernel `{}` is defined twice", kernel.name)));
+    for (BufferId id : kernel.reads) {
+      const Buffer& b = program[id];
+      const bool own = std::count(kernel.writes.begin(), kernel.writes.end(), id) > 0;
+      const bool stays = b.role == Role::input && !changes(id);
+      if (!stays && !(b.role == Role::prepared && (own || written[index(id)])))
+        out.push_back(fault("E0410", fmt::format("`{}` prepares from `{}`, which is no input that "
+                                                 "stays as it is",
+                                                 kernel.name, b.name)));
+    }
+    for (BufferId id : kernel.writes) {
+      written[index(id)] = true;
+      if (program[id].role != Role::prepared)
+        out.push_back(fault("E0410", fmt::format("`{}` writes `{}`, which is not prepared",
+                                                 kernel.name, program[id].name)));
+    }
+  }
+}
+
 // What each kernel reads was written before it, and no input is read after its memory was reused.
 void verify_order(const Program& program, Diagnostics& out) {
   std::vector<bool> written(program.buffers.size(), false), reused = written;
   std::set<std::string_view> names;
+  verify_prepares(program, names, written, out);
   for (const Kernel& kernel : program.kernels) {
     if (!names.insert(kernel.name).second) {
       out.push_back(fault("E0210", fmt::format("kernel `{}` is defined twice", kernel.name)));
@@ -486,6 +515,9 @@ void verify_order(const Program& program, Diagnostics& out) {
       }
     }
     for (BufferId id : kernel.writes) {
+      if (program[id].role == Role::prepared)
+        out.push_back(fault("E0410", fmt::format("kernel `{}` writes `{}`, which is prepared",
+                                                 kernel.name, program[id].name)));
       written[index(id)] = true;
       if (program[id].into) reused[index(*program[id].into)] = true;
     }
@@ -510,10 +542,11 @@ Diagnostics verify(const Program& program) {
   Diagnostics out;
   verify_header(program, out);
   if (!out.empty()) return out;
-  for (const Kernel& kernel : program.kernels) {
-    Diagnostics faults = verify(program, kernel);
-    out.insert(out.end(), faults.begin(), faults.end());
-  }
+  for (const auto* kernels : {&program.prepares, &program.kernels})
+    for (const Kernel& kernel : *kernels) {
+      Diagnostics faults = verify(program, kernel);
+      out.insert(out.end(), faults.begin(), faults.end());
+    }
   if (out.empty()) verify_order(program, out);
   return out;
 }

@@ -46,7 +46,7 @@ class DeviceDecoder : public Decoder {
     auto workspace = Buffer::allocate(static_cast<size_t>(*bytes));
     if (!workspace) return tl::unexpected(out_of_memory("the workspace", std::to_string(*bytes)));
     workspace_ = std::move(*workspace);
-    return {};
+    return prepare();
   }
 
   Result<std::span<const float>> step(int32_t token, int32_t position) override {
@@ -73,17 +73,33 @@ class DeviceDecoder : public Decoder {
     const std::vector<loop::BufferId> arguments = p.arguments();
     for (size_t k = buffers_.size(); k < arguments.size(); ++k) {
       const auto into = std::find(arguments.begin(), arguments.end(), p.storage(arguments[k]));
+      if (p[arguments[k]].role == loop::Role::prepared) break;
       buffers_.push_back(p[arguments[k]].into
                              ? buffers_[static_cast<size_t>(into - arguments.begin())]
                              : logits_.data.data());
     }
   }
 
+  // What is packed of the weights, once.
+  Result<void> prepare() {
+    const LoopProgram& p = program_->program();
+    const std::vector<loop::BufferId> arguments = p.arguments();
+    for (size_t k = buffers_.size(); k < arguments.size(); ++k) {
+      const loop::Buffer& b = p[arguments[k]];
+      auto array = make_array(b.format, {b.count.constant().value_or(0)});
+      if (!array) return tl::unexpected(array.error());
+      prepared_.push_back(std::move(*array));
+      buffers_.push_back(prepared_.back().data.data());
+    }
+    const auto done = program_->prepare(buffers_, {}, workspace_.data());
+    return done ? Result<void>() : tl::unexpected(done.error());
+  }
+
   const LlamaCheckpoint& checkpoint_;
   std::unique_ptr<Executable> program_;
   int32_t token_ = 0, position_ = 0;
   Array logits_;
-  std::vector<Array> caches_;
+  std::vector<Array> caches_, prepared_;
   std::vector<void*> buffers_;
   Buffer workspace_;
 };

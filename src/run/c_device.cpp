@@ -61,12 +61,15 @@ class CExecutable : public Executable {
         run_(library_->find<RunFunction>(prefix + "_run")),
         kernel_(library_->find<KernelFunction>(prefix + "_kernel")),
         workspace_(library_->find<WorkspaceFunction>(prefix + "_workspace")) {
+    if (!program_.prepares.empty()) prepare_ = library_->find<RunFunction>(prefix + "_prepare");
     if (!pool_) return;
     run_part_ = library_->find<RunPartFunction>(prefix + "_run_part");
     kernel_part_ = library_->find<KernelPartFunction>(prefix + "_kernel_part");
   }
 
-  bool complete() const { return run_ && kernel_ && workspace_; }
+  bool complete() const {
+    return run_ && kernel_ && workspace_ && (prepare_ || program_.prepares.empty());
+  }
   const LoopProgram& program() const override { return program_; }
 
   Result<int64_t> workspace_bytes(std::span<const int64_t> symbols) const override {
@@ -76,16 +79,17 @@ class CExecutable : public Executable {
     return static_cast<int64_t>(bytes);
   }
 
+  Result<RunTimes> prepare(std::span<void* const> buffers, std::span<const int64_t> symbols,
+                           void* workspace) const override {
+    if (!prepare_) return RunTimes{};
+    return timed(buffers, symbols,
+                 [&] { return prepare_(buffers.data(), symbols.data(), workspace); });
+  }
+
   Result<RunTimes> run(std::span<void* const> buffers, std::span<const int64_t> symbols,
                        void* workspace) const override {
-    if (auto bad = check("symbols", symbols.size(), program_.symbols.size())) return *bad;
-    if (auto bad = check("buffers", buffers.size(), program_.arguments().size())) return *bad;
-    int status = 0;
-    RunTimes times;
-    times.total_ms =
-        milliseconds([&] { status = run_all(buffers.data(), symbols.data(), workspace); });
-    if (status != 0) return wrong_size(symbols);
-    return times;
+    return timed(buffers, symbols,
+                 [&] { return run_all(buffers.data(), symbols.data(), workspace); });
   }
 
   Result<double> run_kernel(size_t kernel, std::span<void* const> buffers,
@@ -100,6 +104,18 @@ class CExecutable : public Executable {
   }
 
  private:
+  template <class Call>
+  Result<RunTimes> timed(std::span<void* const> buffers, std::span<const int64_t> symbols,
+                         Call call) const {
+    if (auto bad = check("symbols", symbols.size(), program_.symbols.size())) return *bad;
+    if (auto bad = check("buffers", buffers.size(), program_.arguments().size())) return *bad;
+    int status = 0;
+    RunTimes times;
+    times.total_ms = milliseconds([&] { status = call(); });
+    if (status != 0) return wrong_size(symbols);
+    return times;
+  }
+
   // Calls work(part, parts, barrier) on all threads. All parts give the same status.
   template <class Call>
   int together(Call call) const {
@@ -155,6 +171,7 @@ class CExecutable : public Executable {
   RunFunction run_;
   KernelFunction kernel_;
   WorkspaceFunction workspace_;
+  RunFunction prepare_ = nullptr;       // of a program that prepares something
   RunPartFunction run_part_ = nullptr;  // of a program with parallel kernels, if they are shared
   KernelPartFunction kernel_part_ = nullptr;
 };

@@ -1,10 +1,10 @@
 // Devices run loop programs.
 //
 // A device compiles a verified loop program into an Executable; the caller owns all memory. Buffers
-// are passed as pointers in the order of Program::arguments() (inputs, then outputs; an `into`
-// output repeats its input's pointer), sizes as the values of the program's symbols. Nothing here
-// reads the environment or prints: settings come in as options, and what the user should know goes
-// out as warnings.
+// are passed as pointers in the order of Program::arguments() (inputs, then outputs, then what is
+// prepared; an `into` output repeats its input's pointer), sizes as the values of the program's
+// symbols. Nothing here reads the environment or prints: settings come in as options, and what the
+// user should know goes out as warnings.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,11 @@ class Executable {
 
   // Bytes of workspace at these sizes. E0701 for a size that is negative or too large.
   virtual Result<int64_t> workspace_bytes(std::span<const int64_t> symbols) const = 0;
+
+  // Fills the prepared buffers, once for all runs with these constants and sizes; nothing where
+  // nothing is prepared.
+  virtual Result<RunTimes> prepare(std::span<void* const> buffers, std::span<const int64_t> symbols,
+                                   void* workspace) const = 0;
 
   // Runs all kernels. `workspace` has workspace_bytes bytes, aligned to 64; null if that is 0.
   virtual Result<RunTimes> run(std::span<void* const> buffers, std::span<const int64_t> symbols,

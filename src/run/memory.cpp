@@ -39,6 +39,7 @@ Result<ProgramMemory> ProgramMemory::make(const LoopProgram& program,
     const loop::Buffer& b = program.buffers[k];
     if (b.role == Role::input) return separate && has_into(program, k);
     if (b.role == Role::output) return !b.into;
+    if (b.role == Role::prepared) return true;
     return separate;
   };
   int64_t total = separate ? 0 : joined_bytes;

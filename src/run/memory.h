@@ -1,9 +1,9 @@
 // The memory of one program at given sizes.
 //
-// Inputs belong to the caller. Outputs are owned here, except `into` outputs, which take the memory
-// of their input. Workspace is either one block laid out as tang_run() wants it, or a buffer each,
-// so that kernels can be run and looked at one by one; then inputs that an output goes into are
-// copied, and the caller's arrays stay as they were.
+// Inputs belong to the caller. Outputs and what is prepared are owned here, except `into` outputs,
+// which take the memory of their input. Workspace is either one block laid out as tang_run() wants
+// it, or a buffer each, so that kernels can be run and looked at one by one; then inputs that an
+// output goes into are copied, and the caller's arrays stay as they were.
 #pragma once
 
 #include <map>
@@ -34,8 +34,8 @@ class ProgramMemory {
   // The array of a buffer: a flat one of its elements until the caller sets another shape.
   Array& array(loop::BufferId id) { return *arrays_[loop::index(id)]; }
 
-  // Fills outputs and workspace with bytes that no kernel writes: NaNs, odd integers. Memory shared
-  // with an input keeps its values.
+  // Fills outputs, workspace and what is prepared with bytes that no kernel writes: NaNs, odd
+  // integers. Memory shared with an input keeps its values.
   void poison();
   // Elements of a poisoned buffer that still hold its poison; -1 if that cannot be told.
   int64_t unwritten(loop::BufferId id) const;

@@ -7,6 +7,7 @@
 #include "ir/monoids.h"
 #include "ir/pivot.h"
 #include "ir/variance.h"
+#include "schedule/prepared.h"
 #include "schedule/windows.h"
 
 namespace tang {
@@ -41,6 +42,7 @@ class Blocks {
     if (!k_.inlined.empty() && !n_.folds.empty()) return inlined_blocks();
     if (pivot && wanted_.value_or(narrow())) return narrow_blocks();
     if (!one_fold || row_) return;
+    k_.nest = plan_nest_in_panels(g, k_, shape, m_);
     if (padded_blocks()) return;
     if (k_.nest.tile.size() == 1)
       column_blocks();
@@ -283,7 +285,8 @@ class Blocks {
     const auto across = operand(columns, rows, terms), down = operand(rows, columns, terms);
     if (!across || !down) return;
     const bool turned = moves_by_more(*across, columns);
-    if (turned ? *k < width || *n < 2 * width : *n * *k * 4 <= m_.l1_bytes) return;
+    const bool ready = may_lie_in_panels(g, k_, *across, columns, m_);
+    if (turned && !ready ? *k < width || *n < 2 * width : *n * *k * 4 <= m_.l1_bytes) return;
     const Target& target = n_.targets[0];
     const bool in_output = n_.targets.size() == 1 && g[target.tensor].storage() == Format::f32 &&
                            target.points == n_.points;
@@ -316,6 +319,8 @@ class Blocks {
     const auto n = size(columns), k = size(n_.reduce[0]);
     if (n_.targets.size() != 1 || g[target.tensor].storage() != Format::f32 || !n || !k) return;
     if (target.points != n_.points || k_.nest.tile[0].elem == 1) return;
+    for (LeafId l : leaves_of(g, n_))
+      if (may_lie_in_panels(g, k_, l, columns, m_)) return;
     constexpr int64_t rows = 8, page = 4096;
     const int64_t most = m_.l1_bytes / 2 / 4;
     if (*n * 4 < page / 4 || *n * *k * 4 <= m_.l2_bytes / 2 || *k < 2 * rows) return;
@@ -464,10 +469,12 @@ class Blocks {
 
 void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {
   Blocks(g, k, machine, false, pivot).run();
+  prepare_windows(g, k, machine);
 }
 
 void plan_plain(Graph& g, KernelPlan& k, const Machine& machine) {
   Blocks(g, k, machine, false, std::nullopt).run_plain();
+  prepare_windows(g, k, machine);
 }
 
 void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {

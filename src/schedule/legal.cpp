@@ -240,6 +240,7 @@ class Legality {
         continue;
       }
       if (Verdict v = axes(s, value)) return v;
+      if (Verdict v = prepared(s, value)) return v;
       if (Verdict v = is_inlined(s.tensor) ? computed_stage(s, value) : copied_stage(s, value))
         return v;
     }
@@ -251,7 +252,7 @@ class Legality {
       return no("stages", value, fmt::format("rows of `{}` stand for it", row.name), "purity");
     if (s.level < g[row.node].points.size())
       return no("stages", value, "rows are computed inside the loops over their points", "purity");
-    if (!s.axes.empty() || s.panel != 0 || s.padded)
+    if (!s.axes.empty() || s.panel != 0 || s.padded || s.prepared)
       return no("stages", value, "windows of rows have no layout of their own");
     return std::nullopt;
   }
@@ -287,9 +288,27 @@ class Legality {
     return std::nullopt;
   }
 
+  // What is packed before all runs knows neither blocks nor what changes between runs.
+  Verdict prepared(const StagePlan& s, const std::string& value) const {
+    if (!s.prepared) return std::nullopt;
+    if (s.level != 0)
+      return no("stages", value, "what is prepared stands outside of all block loops", "purity",
+                "its level is 0");
+    if (s.padded) return no("stages", value, "zeros around a window are not prepared", "purity");
+    if (!is_constant(g, k_, s.tensor))
+      return no("stages", value, "what is prepared reads inputs that are constant alone", "purity",
+                "name them with --constant");
+    if (!windows_.elements(s))
+      return no("stages", value, "what is prepared has a known size", "purity",
+                "params around it need values");
+    return std::nullopt;
+  }
+
   // A definition is computed at its own points alone.
   Verdict computed_stage(const StagePlan& s, const std::string& value) const {
     if (s.padded) return no("stages", value, "zeros stand around what is read, not computed");
+    if (s.prepared && s.panel > 0)
+      return no("stages", value, "a definition is prepared without panels");
     for (LeafId l : windows_.reads(s.tensor)) {
       const Leaf& leaf = g.leaf(l);
       if (leaf.guarded || !inside_bounds(g, s.tensor, leaf.forms).empty())

@@ -168,6 +168,10 @@ void Pinned::move_stages(KernelPlan& k, const std::vector<BlockLoop>& before) co
   const Windows windows(g, k);
   std::vector<StagePlan> kept;
   for (StagePlan s : k.stages) {
+    if (s.prepared) {
+      kept.push_back(std::move(s));
+      continue;
+    }
     const auto outside = [&](DimId d) {
       return std::any_of(before.begin(), before.begin() + static_cast<long>(s.level),
                          [d](const BlockLoop& b) { return b.dim == d; });
@@ -204,6 +208,7 @@ Result<StagePlan> Pinned::stage(const KernelPlan& k, const StagePin& pin) const 
   s.level = static_cast<size_t>(pin.level);
   s.padded = pin.padded;
   s.phases = pin.phases;
+  s.prepared = pin.prepared;
   const bool row = k.by_rows(g[*t].node) != nullptr;
   if (pin.axes) {
     for (const std::string& name : *pin.axes) {

@@ -26,6 +26,7 @@ struct StagePin {
   std::optional<PanelPin> panel;
   bool padded = false;
   int64_t phases = 1;
+  bool prepared = false;
 };
 
 struct TilePin {

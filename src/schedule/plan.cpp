@@ -29,6 +29,9 @@ class Planner {
     if (!machine) return tl::unexpected(machine.error());
     machine_ = *machine;
     scratch_ = g;
+    auto constants = constant_inputs(g, options.constants);
+    if (!constants) return tl::unexpected(constants.error());
+    constants_ = std::move(*constants);
     find_needed();
     for (NodeId id : order_)
       if (g[id].gradient)
@@ -224,6 +227,15 @@ class Planner {
       if (operand != NodeId::none && inlined_.nodes.contains(operand) && !seen)
         k.inlined.push_back(operand);
     }
+    const auto reads = [&](TensorId t) {
+      const auto in = [&](NodeId reader) {
+        const std::vector<TensorId> all = tensors_read(g, g[reader]);
+        return std::find(all.begin(), all.end(), t) != all.end();
+      };
+      return in(id) || std::any_of(k.inlined.begin(), k.inlined.end(), in);
+    };
+    for (TensorId t : constants_)
+      if (reads(t)) k.constants.push_back(t);
     const NestShape shape = shape_of(g, n);
     k.nest = {shape.points, shape.reduce, {}};
     return k;
@@ -234,10 +246,37 @@ class Planner {
   const Machine* machine_ = nullptr;
   mutable Graph scratch_;  // what recognition adds goes here
   std::vector<NodeId> order_;
+  std::vector<TensorId> constants_;
   Inlined inlined_;
 };
 
 }  // namespace
+
+Result<std::vector<TensorId>> constant_inputs(const Graph& g,
+                                              const std::vector<std::string>& names) {
+  std::vector<std::string> inputs;
+  for (const Tensor& t : g.tensors)
+    if (t.role == Role::input) inputs.push_back(t.name);
+  for (const std::string& name : names) {
+    if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) {
+      const std::string near = suggestion(name, inputs);
+      return error("E0808", fmt::format("constant `{}`: the program has no such input", name),
+                   near.empty() ? fmt::format("its inputs are {}", fmt::join(inputs, ", ")) : near);
+    }
+    for (const Output& o : g.outputs)
+      if (o.into != TensorId::none && g[o.into].name == name)
+        return error(
+            "E0808",
+            fmt::format("constant `{}`: output `{}` takes its memory", name, g[o.tensor].name),
+            "what a run writes is not constant");
+  }
+  std::vector<TensorId> result;
+  for (size_t k = 0; k < g.tensors.size(); ++k)
+    if (g.tensors[k].role == Role::input &&
+        std::find(names.begin(), names.end(), g.tensors[k].name) != names.end())
+      result.push_back(static_cast<TensorId>(k));
+  return result;
+}
 
 Result<Schedule> plan(const Graph& g, const PlanOptions& options) {
   return Planner(g, options).run();

@@ -8,7 +8,8 @@
 //   rows      folds computed a row at a time in the kernel that reads them: purity
 //   blocks    loops over blocks of coordinates, around all else: points are independent; blocks of
 //             terms are associativity
-//   stages    windows of tensors in memory of the kernel's own: purity
+//   stages    windows of tensors in memory of the kernel's own: purity; those of constants may be
+//             prepared once for all runs
 //   pivot     the fold runs in pivot form, a block of terms at a time
 //   nest      the innermost loops, over register tiles: points are independent; lanes of terms and
 //             another order of them are associativity and commutativity
@@ -44,12 +45,14 @@ struct StagePlan {
   int64_t panel = 0;         // 0: row-major
   bool padded = false;       // with zeros outside of the tensor, for conditions that keep inside
   int64_t phases = 1;        // every so many elements of the last axis lie side by side
+  bool prepared = false;     // packed once, before all runs: it reads constants alone
 };
 
 struct KernelPlan {
   NodeId node = NodeId::none;
-  std::string name;             // of the first target
-  std::vector<NodeId> inlined;  // those computed by rows too
+  std::string name;                 // of the first target
+  std::vector<NodeId> inlined;      // those computed by rows too
+  std::vector<TensorId> constants;  // inputs that it reads and that are the same in every run
   bool contract = true;
   std::vector<BlockLoop> blocks;  // outermost first, points before what is summed
   std::vector<StagePlan> stages;
@@ -88,23 +91,30 @@ struct Schedule {
 };
 
 struct PlanOptions {
-  bool inline_contractions = true;   // false: every definition is a kernel, as written
-  bool vectorise = true;             // false: plain loops in declared order
-  bool contract = true;              // false under --math ieee
-  int64_t unknown_extent = 4096;     // what an unbound parameter counts as
-  std::string machine = "cpu.avx2";  // whose record tiles are chosen by
-  int64_t threads = 1;               // that may share a kernel
-  double shared_ns = 50'000;         // if one would take longer than this, in nanoseconds
-  int64_t longest_inline = 1024;     // terms of an inlined contraction
-  int64_t largest_ratio = 2;         // recomputation allowed by choice
-  Pins pins;                         // fields that are given
+  bool inline_contractions = true;     // false: every definition is a kernel, as written
+  bool vectorise = true;               // false: plain loops in declared order
+  bool contract = true;                // false under --math ieee
+  int64_t unknown_extent = 4096;       // what an unbound parameter counts as
+  std::string machine = "cpu.avx2";    // whose record tiles are chosen by
+  int64_t threads = 1;                 // that may share a kernel
+  double shared_ns = 50'000;           // if one would take longer than this, in nanoseconds
+  int64_t longest_inline = 1024;       // terms of an inlined contraction
+  int64_t largest_ratio = 2;           // recomputation allowed by choice
+  std::vector<std::string> constants;  // inputs that are the same in every run
+  Pins pins;                           // fields that are given
 };
 
 // Bytes of all windows of a kernel, which lie on its stack.
 constexpr int64_t most_window_bytes = 1 << 20;
 
+// The inputs of these names, in the graph's order. E0808 for a name that no input has, and for an
+// input whose memory an output takes.
+Result<std::vector<TensorId>> constant_inputs(const Graph& g,
+                                              const std::vector<std::string>& names);
+
 // Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no
-// lowering yet; E0805 a pinned field that names nothing or that no law licenses.
+// lowering yet; E0805 a pinned field that names nothing or that no law licenses; E0808 of
+// constant_inputs.
 Result<Schedule> plan(const Graph& g, const PlanOptions& options = {});
 
 // One line: "points h i e · reduce j · blocks h i 64 j 128 · windows k · pivot · s_1 recomputed".

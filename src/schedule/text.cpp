@@ -32,6 +32,7 @@ json stage_json(const Graph& g, const StagePlan& s) {
     j["panel"] = {{"axis", axis_name(g, s.tensor, s.panel_axis)}, {"width", s.panel}};
   if (s.padded) j["padded"] = true;
   if (s.phases > 1) j["phases"] = s.phases;
+  if (s.prepared) j["prepared"] = true;
   return j;
 }
 
@@ -217,7 +218,8 @@ class Reader {
              }},
             {"panel", panel},
             {"padded", [&](const json& x, const std::string& w) { s.padded = truth(x, w); }},
-            number_field("phases", s.phases, false)});
+            number_field("phases", s.phases, false),
+            {"prepared", [&](const json& x, const std::string& w) { s.prepared = truth(x, w); }}});
     return s;
   }
 

@@ -135,7 +135,7 @@ class Threads {
     const int64_t each = unit(*best);
     const auto step = static_cast<int64_t>(std::ceil(most / threads)) * each;
     k_.blocks.insert(k_.blocks.begin(), {*best, step});
-    for (StagePlan& s : k_.stages) ++s.level;
+    for (StagePlan& s : k_.stages) s.level += s.prepared ? 0 : 1;
   }
 
   const Graph& g;

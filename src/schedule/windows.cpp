@@ -35,6 +35,18 @@ bool is_factor(const Graph& g, const Node& n, LeafId read) {
   return false;
 }
 
+bool is_constant(const Graph& g, const KernelPlan& k, TensorId t) {
+  const auto given = [&](TensorId x) {
+    return std::find(k.constants.begin(), k.constants.end(), x) != k.constants.end();
+  };
+  if (g[t].node == NodeId::none) return given(t);
+  if (k.by_rows(g[t].node) ||
+      std::find(k.inlined.begin(), k.inlined.end(), g[t].node) == k.inlined.end())
+    return false;
+  const std::vector<TensorId> read = tensors_read(g, g[g[t].node]);
+  return std::all_of(read.begin(), read.end(), given);
+}
+
 std::vector<LeafId> Windows::reads(TensorId t) const {
   std::vector<LeafId> result;
   const auto collect = [&](const Node& n) {
@@ -137,7 +149,7 @@ std::optional<int64_t> Windows::bytes(std::string* unknown) const {
     return std::nullopt;
   };
   for (const StagePlan& s : k_.stages) {
-    if (s.axes.empty()) continue;
+    if (s.axes.empty() || s.prepared) continue;
     const auto count = elements(s);
     if (!count) return none(g[s.tensor].name);
     total += rounded_up(times(*count, real_bytes()), alignment) + (s.padded ? alignment : 0);

@@ -9,6 +9,10 @@ namespace tang {
 // where it is.
 bool is_factor(const Graph& g, const Node& n, LeafId read);
 
+// Whether a tensor's values are the same in every run: a constant of the plan, or a definition
+// computed in the kernel from constants alone.
+bool is_constant(const Graph& g, const KernelPlan& k, TensorId t);
+
 class Windows {
  public:
   Windows(Graph& graph, const KernelPlan& plan) : g(graph), k_(plan) {}
@@ -24,8 +28,8 @@ class Windows {
   // counted; nothing if some axis has no known range there.
   std::optional<int64_t> elements(const StagePlan& s, size_t level) const;
   std::optional<int64_t> elements(const StagePlan& s) const { return elements(s, s.level); }
-  // Bytes of the plan's windows and those of rows; states between blocks may lie elsewhere. Nothing
-  // if some size is not known; `unknown` names what it is of.
+  // Bytes of the plan's windows and those of rows; states between blocks and what is prepared lie
+  // elsewhere. Nothing if some size is not known; `unknown` names what it is of.
   std::optional<int64_t> bytes(std::string* unknown) const;
 
   // Where the block loops over terms begin, before which states do.

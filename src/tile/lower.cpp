@@ -21,13 +21,36 @@ Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& mac
   return KernelLowering(g, plan, machine, in_place).run();
 }
 
-Result<LoweredKernel> KernelLowering::run() {
+Result<LoweredKernel> lower_prepared(Graph& g, const KernelPlan& plan, const StagePlan& window,
+                                     const Machine& machine) {
+  return KernelLowering(g, plan, machine, {}).prepare(window);
+}
+
+void KernelLowering::begin() {
   for (const Param& p : g.params) b.reserve(p.name);
   for (NodeId i : plan_->inlined) inlined_.push_back(g[i]);
-  gate();
   env_.contract = plan_->contract;
   env_.line_bytes = machine_.line_bytes;
   env_.real = wide() ? Format::f64 : Format::f32;
+}
+
+Result<LoweredKernel> KernelLowering::prepare(const StagePlan& window) {
+  begin();
+  preparing_ = true;
+  b.kernel().name = fmt::format("{}_prepare", g[window.tensor].name);
+  if (g[window.tensor].node == NodeId::none)
+    argument(window.tensor, Memory::Role::input);
+  else
+    for (TensorId t : tensors_read(g, g[g[window.tensor].node])) argument(t, Memory::Role::input);
+  stage(window);
+  if (!failure_.empty())
+    return error("E0590", fmt::format("`{}`: {} has no tile form yet", plan_->name, failure_));
+  return LoweredKernel{b.finish(), std::move(arguments_)};
+}
+
+Result<LoweredKernel> KernelLowering::run() {
+  begin();
+  gate();
   const auto inside = [&](TensorId t) {
     return std::any_of(inlined_.begin(), inlined_.end(), [&](const Comprehension& n) {
       return std::any_of(n.targets.begin(), n.targets.end(),

@@ -9,7 +9,9 @@ namespace tang::tile {
 
 struct LoweredKernel {
   Kernel kernel;
-  std::vector<TensorId> arguments;  // of its memories that are arguments, in order; none: workspace
+  // Of its memories that are arguments, in order; none: workspace. Of one that lives for the
+  // program the tensor whose window it is.
+  std::vector<TensorId> arguments;
 };
 
 // An output that lies where an input does.
@@ -21,5 +23,9 @@ struct InPlace {
 // kernel has no tile form.
 Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine,
                             InPlace in_place = {});
+
+// The kernel that fills a prepared window of the plan, from the constants that it reads.
+Result<LoweredKernel> lower_prepared(Graph& g, const KernelPlan& plan, const StagePlan& window,
+                                     const Machine& machine);
 
 }  // namespace tang::tile

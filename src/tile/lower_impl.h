@@ -19,11 +19,13 @@ class KernelLowering {
         node_(graph[plan.node]),
         b(plan.name, plan.machine) {}
   Result<LoweredKernel> run();
+  Result<LoweredKernel> prepare(const StagePlan& window);
 
  private:
   using Comprehension = tang::Node;
 
   // Kernel (lower.cpp).
+  void begin();
   void gate();
   bool wide() const;
   std::vector<std::string> axis_names(TensorId id) const;
@@ -114,6 +116,7 @@ class KernelLowering {
   ValueId unsafe_ = ValueId::none;  // whether what zeros around a window meet is not finite
   std::vector<Guard> needless_;     // conditions that such a window stands for, if it is
   double window_bytes_ = 0;
+  bool preparing_ = false;  // a prepared window is filled, and nothing else done
   std::string failure_;
 };
 

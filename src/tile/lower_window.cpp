@@ -73,7 +73,13 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
     axes.push_back(fmt::format("w{}", a));
     place.origin.push_back(spans[a].lo[0]);
   }
-  if (!known || window_bytes_ + all > most_window_bytes) {
+  if (s.prepared) {
+    m.role = preparing_ ? Memory::Role::output : Memory::Role::input;
+    m.space = Space::global;
+    m.life = Life::program;
+    arguments_.push_back(s.tensor);
+    if (!known) failure_ = "a prepared window whose extent is not known";
+  } else if (!known || window_bytes_ + all > most_window_bytes) {
     if (s.panel > 0) failure_ = fmt::format("panels of `{}` that do not fit", g[t].name);
     m.role = Memory::Role::work;
     m.space = Space::global;
@@ -82,7 +88,7 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
     arguments_.push_back(TensorId::none);
     return;
   }
-  window_bytes_ += all;
+  if (!s.prepared) window_bytes_ += all;
   const int64_t bytes = info(m.format).bits / 8;
   std::vector<int64_t> strides(spans.size(), 1);
   int64_t step = bytes;
@@ -210,6 +216,13 @@ void KernelLowering::copy_stage(const StagePlan& s) {
     last.most = last.size = b.kernel()[env_.places[w].memory].extents.back().constant();
     last.hi = {last.lo[0] + Form(*last.most)};
   }
+  if (s.prepared && s.panel > 0) {  // its last panel too is filled, with zeros
+    Span& across = spans[s.panel_axis];
+    const auto all = b.kernel()[env_.places[w].memory].extents[s.panel_axis].constant();
+    inside &= across.size == all;
+    across.most = across.size = all;
+    across.hi = {across.lo[0] + Form(*all)};
+  }
   const int64_t slack = std::exchange(env_.places[w].slack, 0);  // the copy takes all there is
   // A coordinate of its own for each axis; where the window may leave the tensor, shifted by one,
   // so that nothing is taken for granted about it.
@@ -244,7 +257,8 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   constexpr int64_t rows_ahead = 4;
   const auto run = spans.back().most, length = copy.shape.back().constant();
   if (run && length && *run < *length) n.ahead = rows_ahead;
-  NestLowering(g, b, env_).run(n);
+  if (s.prepared == preparing_) NestLowering(g, b, env_).run(n);
+  if (preparing_) return;
   env_.places[w].slack = slack;
   if (s.padded) needless_ = inside_bounds(g, s.tensor, first.forms);
   const auto staged = [&](ExprId e) {
@@ -329,6 +343,7 @@ void KernelLowering::compute_stage(const StagePlan& s) {
   Store store;
   store.tensor = s.tensor;
   store.at = at;
+  if (s.prepared != preparing_) return;
   store.value = finished(g, n, n.targets[0].value);
   if (const auto format = g[s.tensor].format; format && kind(*format) == Kind::real)
     store.value = g.pool.cast(*format, store.value);

@@ -249,7 +249,18 @@ void Parser::argument(Memory::Role role) {
     m.format = *format;
   else
     fail("E0110", "expected a format", at);
+  if (const auto life = parse_life(peek().text)) m.life = *life, take();
+  if (accept("=")) layout(m);
   k_.memories.push_back(std::move(m));
+}
+
+void Parser::layout(Memory& m) {
+  std::vector<std::string> axes;
+  for (DimId d : m.axes) axes.push_back(k_[d].name);
+  const Token here = peek();
+  auto layout = parse_storage(rest_of_line(), axes);
+  if (!layout) return fail("E0110", layout.error().message, here);
+  m.layout = std::move(*layout);
 }
 
 void Parser::memory() {
@@ -264,12 +275,7 @@ void Parser::memory() {
   m.format = *format;
   if (const auto life = parse_life(peek().text)) m.life = *life, take();
   expect("=");
-  std::vector<std::string> axes;
-  for (DimId d : m.axes) axes.push_back(k_[d].name);
-  const Token here = peek();
-  auto layout = parse_storage(rest_of_line(), axes);
-  if (!layout) return fail("E0110", layout.error().message, here);
-  m.layout = std::move(*layout);
+  layout(m);
   k_.memories.push_back(std::move(m));
 }
 

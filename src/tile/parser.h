@@ -50,6 +50,7 @@ class Parser : private TokenReader {
   void axes();
   void argument(Memory::Role role);
   void memory();
+  void layout(Memory& m);
   std::vector<Poly> shape(Memory& m);
   void tensor_map();
   void role();

@@ -162,9 +162,13 @@ class Printer {
     for (size_t a = 0; a < m.axes.size(); ++a)
       axes.push_back(fmt::format("{} : {}", k_[m.axes[a]].name, poly(m.extents[a])));
     const std::string shape = fmt::format("{}[{}]", m.name, fmt::join(axes, ", "));
-    if (m.role != Memory::Role::local)
-      return line(fmt::format("{} {} : {}", name(m.role), shape, tang::name(m.format)));
     const std::string life = m.life == Life::kernel ? "" : fmt::format(" {}", name(m.life));
+    if (m.role != Memory::Role::local) {
+      const std::string layout =
+          m.layout.digits.empty() ? "" : " = " + tang::print(m.layout, names(m.axes));
+      return line(
+          fmt::format("{} {} : {}{}{}", name(m.role), shape, tang::name(m.format), life, layout));
+    }
     line(fmt::format("memory {} : {} {}{} = {}", shape, tang::name(m.space), tang::name(m.format),
                      life, tang::print(m.layout, names(m.axes))));
   }

@@ -93,7 +93,9 @@ struct Memory {
   Format format = Format::f32;
   std::vector<DimId> axes;
   std::vector<Poly> extents;  // one an axis; constants unless it is an argument
-  Storage layout;             // of a local one; arguments are row-major
+  // Of a local one, and of an argument that lives for the program: it is prepared, by one kernel
+  // that it is an output of, for others. Other arguments are row-major.
+  Storage layout;
   Life life = Life::kernel;
 };
 

@@ -69,7 +69,9 @@ class Verifier {
   int64_t element_bytes(Format f) const { return info(f).bits / 8; }
 
   void memory(const Memory& m) {
-    if (m.role != Memory::Role::local) return;
+    if (m.role != Memory::Role::local && m.layout.digits.empty()) return;
+    if (m.role != Memory::Role::local && m.life != Life::program)
+      complain(fmt::format("argument `{}` has a layout and does not live for the program", m.name));
     const Point box = constant_box(m);
     for (int64_t e : box)
       if (e < 1) return complain(fmt::format("memory `{}` has no constant extents", m.name));

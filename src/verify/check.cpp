@@ -27,8 +27,11 @@ class Checker {
   }
 
   Result<ProgramCheck> run(const std::map<std::string, const Values*>& want,
-                           const KernelRunner& runner) {
+                           const KernelRunner& runner, const Preparer& prepare = {}) {
     memory_.poison();
+    if (prepare)
+      if (auto done = prepare(memory_.arguments(), memory_.buffers()); !done)
+        return tl::unexpected(done.error());
     for (size_t k = 0; k < v.program().kernels.size(); ++k) {
       if (auto ran = runner(k, memory_.buffers()); !ran) return tl::unexpected(ran.error());
       if (auto checked = kernel(k); !checked) return tl::unexpected(checked.error());
@@ -125,10 +128,11 @@ size_t ProgramCheck::passed() const {
 
 Result<ProgramCheck> check_program(const Variant& v, const std::vector<Array*>& inputs,
                                    const std::map<std::string, const Values*>& want,
-                                   const KernelRunner& run, const CheckOptions& options) {
+                                   const KernelRunner& run, const CheckOptions& options,
+                                   const Preparer& prepare) {
   auto memory = memory_for(v, inputs);
   if (!memory) return tl::unexpected(memory.error());
-  return Checker(v, inputs, *memory, options).run(want, run);
+  return Checker(v, inputs, *memory, options).run(want, run, prepare);
 }
 
 Result<ProgramCheck> check_oracle(const Variant& v, const std::vector<Array*>& inputs,

@@ -51,11 +51,16 @@ struct CheckOptions {
 // Runs one kernel of the program on the memory given.
 using KernelRunner = std::function<Result<void>(size_t kernel, std::span<void* const> buffers)>;
 
+// Fills the prepared buffers, before all kernels; `arguments` as Executable::prepare takes them.
+using Preparer =
+    std::function<Result<void>(std::span<void* const> arguments, std::span<void* const> buffers)>;
+
 // Checks one program. `inputs` in program order stay as they are. `want` are the naive graph's
 // outputs by name.
 Result<ProgramCheck> check_program(const Variant& v, const std::vector<Array*>& inputs,
                                    const std::map<std::string, const Values*>& want,
-                                   const KernelRunner& run, const CheckOptions& options);
+                                   const KernelRunner& run, const CheckOptions& options,
+                                   const Preparer& prepare = {});
 
 // The oracle as a device: `check_program` with kernels evaluated in f64 and rounded to storage.
 Result<ProgramCheck> check_oracle(const Variant& v, const std::vector<Array*>& inputs,

@@ -8,30 +8,65 @@
 
 namespace tang {
 
-Result<void> run_tile(const Variant& v, size_t k, std::span<void* const> buffers) {
-  const Tiled& tiled = *v.lowered.tiled[k];
+namespace {
+
+struct Placed {
+  const tile::Memory* memory = nullptr;
+  void* at = nullptr;
+};
+
+// Copies all elements between the row-major array of the machine and the buffer, which may have a
+// layout of its own.
+void move(const Placed& place, Array& array, bool out) {
+  const tile::Memory& m = *place.memory;
+  auto* const memory = static_cast<std::byte*>(place.at);
+  std::byte* const data = array.data.data();
+  const auto copy = [&](std::byte* here, std::byte* there, size_t bytes) {
+    std::memcpy(out ? there : here, out ? here : there, bytes);
+  };
+  if (m.layout.digits.empty()) {
+    if (array.data.size() > 0) copy(data, memory, array.data.size());
+    return;
+  }
+  const int64_t size = info(m.format).bits / 8;
+  Point x(array.shape.size(), 0);
+  for (int64_t e = 0; e < array.elements(); ++e) {
+    copy(data + e * size, memory + m.layout.address(x), static_cast<size_t>(size));
+    for (size_t a = x.size(); a-- > 0 && ++x[a] == array.shape[a];) x[a] = 0;
+  }
+}
+
+Result<void> run_tiled(const Variant& v, const Tiled& tiled, std::span<void* const> buffers) {
   const tile::Kernel& kernel = v.lowered.tiles.kernels[tiled.kernel];
   const std::vector<int64_t> params = bound_params(v.graph);
   std::vector<Array> arrays;
-  std::vector<std::pair<bool, void*>> places;  // whether it is written, and where it lies
+  std::vector<Placed> places;
   for (const tile::Memory& m : kernel.memories) {
     if (m.role == tile::Memory::Role::local) continue;
     std::vector<int64_t> shape;
     for (const Poly& e : m.extents) shape.push_back(e.evaluate(params).value_or(0));
     auto array = make_array(m.format, std::move(shape));
     if (!array) return tl::unexpected(array.error());
-    void* const memory = buffers[loop::index(tiled.buffers[arrays.size()])];
-    places.emplace_back(m.role != tile::Memory::Role::input, memory);
-    if (array->data.size() > 0) std::memcpy(array->data.data(), memory, array->data.size());
+    places.push_back({&m, buffers[loop::index(tiled.buffers[arrays.size()])]});
+    move(places.back(), *array, false);
     arrays.push_back(std::move(*array));
   }
   std::vector<Array*> arguments;
   for (Array& a : arrays) arguments.push_back(&a);
   if (auto ran = tile::run(v.lowered.tiles, kernel, params, arguments); !ran) return ran;
   for (size_t a = 0; a < arrays.size(); ++a)
-    if (places[a].first && arrays[a].data.size() > 0)
-      std::memcpy(places[a].second, arrays[a].data.data(), arrays[a].data.size());
+    if (places[a].memory->role != tile::Memory::Role::input) move(places[a], arrays[a], true);
   return {};
+}
+
+}  // namespace
+
+Result<void> run_tile(const Variant& v, size_t k, std::span<void* const> buffers) {
+  return run_tiled(v, *v.lowered.tiled[k], buffers);
+}
+
+Result<void> run_prepare_tile(const Variant& v, size_t k, std::span<void* const> buffers) {
+  return run_tiled(v, v.lowered.prepared[k], buffers);
 }
 
 double tile_work(const Variant& v, size_t k) {

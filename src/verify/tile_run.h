@@ -11,6 +11,9 @@ namespace tang {
 // by BufferId. Errors: E0421 with what is wrong with it; those of arrays.
 Result<void> run_tile(const Variant& v, size_t k, std::span<void* const> buffers);
 
+// Likewise of prepare `k`.
+Result<void> run_prepare_tile(const Variant& v, size_t k, std::span<void* const> buffers);
+
 // How many terms kernel `k` computes, definitions recomputed inside included: what a run costs.
 double tile_work(const Variant& v, size_t k);
 

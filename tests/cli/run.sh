@@ -116,6 +116,16 @@ printf '{"kernels":{},"splits":{"h":{"dim":"t","parts":8,"strided":true}}}' >"$w
 expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "fold_perm"; err "commute"
 printf '{"kernels":{},"splits":{"h":{"dim":"t","parts":"8"}}}' >"$work/t.json"
 expect 2 check "$work/affine.tang" --schedule "$work/t.json"; err "E0805"; err "parts"
+# Constant inputs: packed once, said in the JSON; the schedule has it, and is refused without the fact.
+printf 'dim m = 3, n = 37, k = 50\ninput x[m, k], w[n, k] : f32\ny[m, n] = sum[k](x[m, k] * w[n, k])\noutput y\n' >"$work/dense.tang"
+expect 0 check "$work/dense.tang" --constant w --schedule-out "$work/s.json"; grep -q '"prepared": *true' "$work/s.json" || fault "nothing is prepared"
+expect 0 check "$work/dense.tang" --constant w --vm
+expect 0 check "$work/dense.tang" --constant w,x --schedule "$work/s.json"
+expect 2 check "$work/dense.tang" --schedule "$work/s.json"; err "E0805"; err "purity"; err "--constant"
+expect 0 run "$work/dense.tang" --constant w --json; out '"prepare":{"bytes":'
+expect 0 bench "$work/dense.tang" --constant w --runs 3 --json; out '"prepare":{"bytes":'
+expect 0 run "$work/dense.tang" --json; grep -q '"prepare"' "$work/out" && fault "something is prepared"
+expect 0 emit "$work/dense.tang" --constant w -o "$work/dense"; grep -q 'int tang_prepare(' "$work/dense/dense.h" || fault "no tang_prepare in the header"
 # V25: one compilation serves all sizes.
 printf 'param n\ndim i = n, j = 8\ninput x[i, j] : f32\ny[j, i] = x[i, j] * 2\ns[i] = sum[j](x[i, j])\noutput y, s\n' >"$work/sym.tang"
 for n in 1 2 3 17 64 2; do TANG_CACHE_DIR=$work/one expect 0 check "$work/sym.tang" -D n=$n; done

@@ -323,6 +323,8 @@ Ran Compiled::run(const Store& inputs, const Sizes& sizes, int repeats) {
   void* base = workspace.data();
   size_t room = workspace.size();
   std::align(64, static_cast<size_t>(*bytes), base, room);
+  if (auto ready = state_->program->prepare(pointers, symbols, base); !ready)
+    throw std::runtime_error(ready.error().message);
   Ran ran;
   ran.ms = 1e300;
   for (int k = 0; k < repeats; ++k) {

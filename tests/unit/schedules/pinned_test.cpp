@@ -50,9 +50,11 @@ output c
 
 // ---- writing and reading -----------------------------------------------------------------------
 
-void expect_fixed_point(const std::string& text, int64_t threads) {
-  const Pinning p(text, {.threads = threads, .shared_ns = 1000});
-  const auto planned = make_variant(p.derived(), {.threads = threads, .shared_ns = 1000});
+void expect_fixed_point(const std::string& text, int64_t threads,
+                        const std::vector<std::string>& constants = {}) {
+  const PlanOptions options{.threads = threads, .shared_ns = 1000, .constants = constants};
+  const Pinning p(text, options);
+  const auto planned = make_variant(p.derived(), options);
   ASSERT_TRUE(planned) << planned.error().message;
   const std::string written = kernels_text(*planned);
   const auto again = p.variant(written);
@@ -66,6 +68,18 @@ TEST(WrittenSchedules, PinAllOfAPlan) {
     if (file.path().extension() != ".tang") continue;
     SCOPED_TRACE(file.path().string());
     expect_fixed_point(read_file(file.path().string(), 1 << 20).value(), 1);
+  }
+}
+
+TEST(WrittenSchedules, PinWhatIsPrepared) {
+  for (const auto& [text, constants] :
+       {std::pair<const char*, std::vector<std::string>>{product, {"b"}},
+        {product, {"a", "b"}},
+        {attention, {"q", "k"}},
+        {attention, {"k", "v"}},
+        {convolution, {"f"}}}) {
+    expect_fixed_point(text, 1, constants);
+    expect_fixed_point(text, 3, constants);
   }
 }
 
@@ -225,7 +239,7 @@ output o
 
 class Draw {
  public:
-  explicit Draw(uint64_t seed) : rng_(seed) {}
+  explicit Draw(uint64_t seed, bool prepares = false) : rng_(seed), prepares_(prepares) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(rng_() % static_cast<uint64_t>(n)); }
   template <class T>
   const T& one(const std::vector<T>& of) {
@@ -272,6 +286,8 @@ class Draw {
         if (below(5) == 0) s["padded"] = true;
         if (s.contains("padded") && below(2) == 0) s["phases"] = 2 + below(2);
         if (below(3) == 0) s["panel"] = {{"axis", 0}, {"width", one(std::vector<int>{2, 6, 8})}};
+        if (prepares_ && below(2) == 0) s["prepared"] = true;
+        if (prepares_ && below(2) == 0) s["level"] = 0;
         k["stages"].push_back(s);
       }
     }
@@ -284,6 +300,7 @@ class Draw {
     return of;
   }
   std::mt19937_64 rng_;
+  const bool prepares_;  // windows too
 };
 
 // TANG_SCHEDULES draws so many times as many.
@@ -293,10 +310,11 @@ int count(int usual) {
 }
 
 // A schedule, of which `kernels` draws many, is refused or gives what the oracle does.
-void expect_laws(const Pinning& p, int count, const std::function<json(Draw&)>& kernels) {
+void expect_laws(const Pinning& p, int count, const std::function<json(Draw&)>& kernels,
+                 bool prepares = false) {
   int taken = 0;
   for (int seed = 0; seed < count; ++seed) {
-    Draw draw(static_cast<uint64_t>(seed));
+    Draw draw(static_cast<uint64_t>(seed), prepares);
     const std::string fields = kernels(draw).dump();
     const auto v = p.variant(fields);
     if (!v) {
@@ -316,6 +334,24 @@ void expect_laws(const std::string& text, const std::string& kernel,
   expect_laws(Pinning(text, {.threads = 3}), count, [&](Draw& draw) {
     return json{{kernel, draw.kernel(points, reduce, tensors)}};
   });
+}
+
+TEST(RandomSchedules, OfConstants) {
+  const auto laws = [](const std::string& text, const std::vector<std::string>& constants,
+                       const std::string& kernel, const std::vector<std::string>& points,
+                       const std::vector<std::string>& reduce,
+                       const std::vector<std::string>& tensors) {
+    expect_laws(
+        Pinning(text, {.threads = 3, .constants = constants}), count(60),
+        [&](Draw& draw) {
+          return json{{kernel, draw.kernel(points, reduce, tensors)}};
+        },
+        true);
+  };
+  laws(product, {"b"}, "c", {"i", "j"}, {"k"}, {"a", "b"});
+  laws(product, {"a", "b"}, "c", {"i", "j"}, {"k"}, {"a", "b"});
+  laws(attention, {"q", "k"}, "o", {"h", "i", "e"}, {"j"}, {"q", "k", "v", "s"});
+  laws(convolution, {"f"}, "r", {"n", "y", "x"}, {"c", "u", "w"}, {"a", "f"});
 }
 
 TEST(RandomSchedules, Products) {

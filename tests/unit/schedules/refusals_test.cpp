@@ -54,6 +54,28 @@ TEST(RefusedSchedules, FieldsThatThereAreNone) {
                  {"kernels.c.rows.m", "no field `threads`"});
 }
 
+TEST(RefusedSchedules, PreparedWindows) {
+  const Pinning p(product, {.constants = {"b"}});
+  expect_refused(p, R"({"c": {"stages": [{"tensor": "a", "level": 0, "prepared": true}]}})",
+                 {"constant alone", "purity"});
+  expect_refused(p,
+                 R"({"c": {"blocks": [{"dim": "k", "step": 10}],
+                           "stages": [{"tensor": "b", "level": 1, "prepared": true}]}})",
+                 {"`b` at level 1", "outside of all block loops", "purity"});
+  expect_refused(p, R"({"c": {"stages": [{"tensor": "b", "level": 0, "prepared": 1}]}})",
+                 {"stages[0].prepared: 1 is not true or false"});
+  const Pinning c(convolution, {.constants = {"a"}});
+  expect_refused(
+      c, R"({"c": {"stages": [{"tensor": "a", "level": 0, "prepared": true, "padded": true}]}})",
+      {"zeros around", "purity"});
+  const Pinning s(
+      "param n\ndim i = 4, k = n\ninput a[i, k], b[k] : f32\n"
+      "c[i] = sum[k](a[i, k] * b[k])\noutput c\n",
+      {.constants = {"b"}});
+  expect_refused(s, R"({"c": {"stages": [{"tensor": "b", "level": 0, "prepared": true}]}})",
+                 {"known size", "purity"});
+}
+
 TEST(RefusedSchedules, ValuesOfOtherTypes) {
   const Pinning p(product);
   const std::pair<const char*, const char*> cases[] = {

@@ -60,7 +60,12 @@ void Pinning::expect_right(const Variant& v, const std::string& what) const {
   };
   CheckOptions o;
   o.tolerance = 1e-5;
-  const auto checked = check_program(v, inputs, {}, run, o);
+  const auto prepare = [&](std::span<void* const>, std::span<void* const> buffers) -> Result<void> {
+    for (const loop::Kernel& kernel : v.program().prepares)
+      if (auto ran = loop::run(v.program(), kernel, buffers, params); !ran) return ran;
+    return {};
+  };
+  const auto checked = check_program(v, inputs, {}, run, o, prepare);
   ASSERT_TRUE(checked) << what << "\n" << checked.error().message;
   if (!checked->ok())
     ADD_FAILURE() << what << "\n"
