@@ -260,13 +260,13 @@ Result<std::vector<TensorId>> constant_inputs(const Graph& g,
   for (const std::string& name : names) {
     if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) {
       const std::string near = suggestion(name, inputs);
-      return error("E0808", fmt::format("constant `{}`: the program has no such input", name),
+      return error("E0809", fmt::format("constant `{}`: the program has no such input", name),
                    near.empty() ? fmt::format("its inputs are {}", fmt::join(inputs, ", ")) : near);
     }
     for (const Output& o : g.outputs)
       if (o.into != TensorId::none && g[o.into].name == name)
         return error(
-            "E0808",
+            "E0809",
             fmt::format("constant `{}`: output `{}` takes its memory", name, g[o.tensor].name),
             "what a run writes is not constant");
   }

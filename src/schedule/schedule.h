@@ -107,13 +107,13 @@ struct PlanOptions {
 // Bytes of all windows of a kernel, which lie on its stack.
 constexpr int64_t most_window_bytes = 1 << 20;
 
-// The inputs of these names, in the graph's order. E0808 for a name that no input has, and for an
+// The inputs of these names, in the graph's order. E0809 for a name that no input has, and for an
 // input whose memory an output takes.
 Result<std::vector<TensorId>> constant_inputs(const Graph& g,
                                               const std::vector<std::string>& names);
 
 // Plans the definitions the outputs need. E0590 (a gradient: E0690) names a construct that has no
-// lowering yet; E0805 a pinned field that names nothing or that no law licenses; E0808 of
+// lowering yet; E0805 a pinned field that names nothing or that no law licenses; E0809 of
 // constant_inputs.
 Result<Schedule> plan(const Graph& g, const PlanOptions& options = {});
 

@@ -85,12 +85,14 @@ class Tiler {
     return at->second == Poly(1) ? 1 : 2;
   }
 
-  // Loads and stores of a term, each once: without vectors.
+  // Loads and stores of a term, each once, and a step of each state: without vectors.
   double scalar_cost() const {
-    double total = 0;
+    double total = steps();
     for (const Access& a : s.accesses) total += weight(a);
     return total;
   }
+
+  double steps() const { return s.reduce.empty() ? 0 : static_cast<double>(s.states); }
 
   // What is the same in all terms counts once for some of them.
   double weight(const Access& a) const {
@@ -108,7 +110,7 @@ class Tiler {
     const double lanes =
         n ? static_cast<double>(*n) / static_cast<double>(std::max<int64_t>(full, 1))
           : static_cast<double>(width);
-    double total = 0;
+    double total = steps();
     for (const Access& a : s.accesses) {
       const int how = motion(a, d);
       total += weight(a) * (how == 1 ? 1 : how == 0 ? 1.25 : lanes * (a.store ? 6 : 1));

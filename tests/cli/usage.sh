@@ -34,9 +34,9 @@ expect 2 run "$attention" -D seq=4 --accumulate s=f16; err "not built yet"
 expect 2 derive "$attention" --stop-after=nothing; err "no pass"
 expect 2 check "$attention" -D seq=4 --replace z=f; err "no kernel \`z\`"
 for command in run check bench; do
-  expect 2 $command "$attention" -D seq=4 --constant q,kk; err "E0808"; err "did you mean \`k\`?"
+  expect 2 $command "$attention" -D seq=4 --constant q,kk; err "E0809"; err "did you mean \`k\`?"
 done
-expect 2 emit "$attention" -o "$work/x" --constant kk; err "E0808"; missing "$work/x"
+expect 2 emit "$attention" -o "$work/x" --constant kk; err "E0809"; missing "$work/x"
 for command in tune bound grad; do
   expect 2 $command "$attention"; err "not built yet"
   expect 2 $command "$attention" --json; out '"id":"E0806"'

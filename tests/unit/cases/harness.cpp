@@ -160,6 +160,9 @@ Outcome compiled(const std::string& way, const Variant& v, const Executable& pro
   }
   return execute(way, v, inputs, ProgramMemory::Workspace::joined, *bytes,
                  [&](const ProgramMemory& memory) -> Result<void> {
+                   const auto ready =
+                       program.prepare(memory.arguments(), symbols, memory.workspace());
+                   if (!ready) return tl::unexpected(ready.error());
                    const auto ran = program.run(memory.arguments(), symbols, memory.workspace());
                    if (!ran) return tl::unexpected(ran.error());
                    return {};

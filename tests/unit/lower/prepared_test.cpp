@@ -253,7 +253,7 @@ TEST(PreparedWindows, AreInTheHeader) {
 TEST(PreparedWindows, OnlyOfInputsThatStay) {
   const std::string text = "dim i = 8\ninput x[i] : f32\ny[i] = x[i] + 1\noutput y into x\n";
   const Graph g = parse(text).value();
-  EXPECT_EQ(constant_inputs(g, {"x"}).error().id, "E0808");
+  EXPECT_EQ(constant_inputs(g, {"x"}).error().id, "E0809");
   const auto unknown = constant_inputs(g, {"xx"});
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().exit, Exit::bad_input);
