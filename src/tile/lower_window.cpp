@@ -304,6 +304,9 @@ void KernelLowering::compute_stage(const StagePlan& s) {
   Nest nest;
   std::vector<Span> spans;
   std::vector<Form> at;
+  const bool within = std::all_of(reads.begin(), reads.end(), [&](LeafId l) {
+    return !g.leaf(l).guarded && inside_bounds(g, s.tensor, g.leaf(l).forms).empty();
+  });
   for (size_t a = 0; a < n.targets[0].points.size(); ++a) {
     std::vector<Form> forms;
     for (LeafId l : reads) forms.push_back(g.leaf(l).forms[a]);
@@ -312,7 +315,8 @@ void KernelLowering::compute_stage(const StagePlan& s) {
     spans.push_back(range_of(forms));
     const DimId d = g.fresh_dim(n.targets[0].points[a]);
     Span& inside = env_.spans[d] = spans.back();
-    if (!inside.size && !forms[0].as_pick()) {
+    if ((!within || !inside.size) && !forms[0].as_pick()) {
+      inside.size.reset();
       inside.lo.push_back(Form(0));
       inside.hi.push_back(Form(g[s.tensor].shape[a]));
     }

@@ -110,6 +110,14 @@ TEST(Found, AStepOfAMatrixScanAddsToGatheredPlaces) {
       "output h\n");
 }
 
+// What is recomputed where it is read has no values outside of its own points.
+TEST(Found, GuardedReadsOfWhatIsRecomputed) {
+  expect_same_everywhere(
+      "dim q = 3, k = 7, j = 3, b = 1, i = 1\ninput x[q, k, j], w[j, b], z[q, k] : f32\n"
+      "t[q, k, b] = sum[j](exp(x[q, k, j] + z[q, k]) * w[j, b])\n"
+      "y[i] = sum[j, k](tanh(t?[i + j - 1, k - 2, j + k - 1; 1]))\noutput y\n");
+}
+
 TEST(Found, ARealToALiteralPowerPrintsAsOne) {
   const auto g = parse("dim i = 2\ninput x[i] : f32\ny[i] = x[i] + tanh(pow(2.0, 2))\noutput y\n");
   ASSERT_TRUE(g);
