@@ -74,6 +74,8 @@ class KernelWriter {
   bool loads_in_arm(Value root) const;
   bool must_stay_rolled(const Stmt& s) const;
   bool stays_in_register(const Stmt& s) const;
+  bool may_be_held(const Stmt& s) const;
+  bool has_room(const Stmt& s) const;
 
   Writer& out_;
   const Program& program_;
@@ -149,14 +151,37 @@ bool KernelWriter::must_stay_rolled(const Stmt& s) const {
 }
 
 // A vector from memory that several operations take. Where registers are few, gcc would have each
-// of them load it anew. Of tiles that fill the registers, those where three take one (three rows of
-// four vectors) have none left to hold it in.
+// of them load it anew. It is held if those before it in the loop, what the loop carries and one
+// more leave a register for it; a vector of many uses in any case.
 bool KernelWriter::stays_in_register(const Stmt& s) const {
-  constexpr int several = 4;
+  constexpr int many = 4;
+  if (!may_be_held(s)) return false;
+  return uses_[index(s.local)] >= many || has_room(s);
+}
+
+bool KernelWriter::may_be_held(const Stmt& s) const {
+  if (s.kind != StmtKind::let) return false;
   const loop::Shape shape = kernel_[s.local].shape();
   const Node& from = kernel_[s.a];
   const bool loads = from.op == Op::load || from.op == Op::element;
-  return shape.lanes > 2 && !is_pair(shape) && loads && uses_[index(s.local)] >= several;
+  return shape.lanes > 2 && !is_pair(shape) && loads && uses_[index(s.local)] >= 2;
+}
+
+// Whether the innermost loop around, if it carries vectors, has registers for all that may be held.
+bool KernelWriter::has_room(const Stmt& s) const {
+  constexpr int registers = 16;  // of AVX2
+  const Stmt* first = &s;
+  while (first != kernel_.body.data() && first->kind != StmtKind::for_) --first;
+  int carried = 0, held = 0, depth = 1;
+  for (const Stmt* x = first + 1; depth > 0 && x != kernel_.body.data() + kernel_.body.size();
+       ++x) {
+    if (x->kind == StmtKind::for_) return false;
+    if (x->kind == StmtKind::if_) ++depth;
+    if (x->kind == StmtKind::end) --depth;
+    carried += x->kind == StmtKind::assign && kernel_[x->local].shape().lanes > 2 ? 1 : 0;
+    held += may_be_held(*x) ? 1 : 0;
+  }
+  return carried > 0 && carried + held + 1 <= registers;
 }
 
 void KernelWriter::loop(const Stmt& s) {
@@ -199,7 +224,7 @@ void KernelWriter::statement(const Stmt& s) {
       break;
     case StmtKind::let:
     case StmtKind::var:
-      if (s.kind == StmtKind::let && stays_in_register(s)) {
+      if (stays_in_register(s)) {
         out_.line(fmt::format("{} {} = {};", expr_.type(s.local), expr_.local(s.local),
                               expr_.value(s.a)));
         out_.line(fmt::format("TANG_HOLD({});", expr_.local(s.local)));
