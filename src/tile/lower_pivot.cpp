@@ -141,8 +141,8 @@ void KernelLowering::pivot_block() {
   if (const ExprId holds = condition_of(g, node_.guards); holds != ExprId::none)
     score = g.make(tang::Op::select, holds, score, folds_.parts[p].identity);
 
-  // Conditions of one summed coordinate on what is gathered for the whole block bound the loops,
-  // those of weights and of what reads them alike.
+  // Conditions of one summed coordinate that its span does not have already (runs of a sorted key,
+  // multiples of the coordinate) bound the loops, those of weights and of what reads them alike.
   std::vector<Guard> limits = node_.guards;
   std::erase_if(limits, [&](const Guard& guard) {
     const std::vector<DimId> dims = dims_of(g, guard);
