@@ -173,6 +173,8 @@ std::string CExpr::bare(const Node& node, bool indexing, int strength) const {
       return constant(node);
     case Op::symbol:
       return symbols_[node.id];
+    case Op::thread:
+      return "0";
     case Op::local:
       return locals_[node.id];
     case Op::load:

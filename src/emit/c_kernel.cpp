@@ -247,6 +247,9 @@ void KernelWriter::statement(const Stmt& s) {
     case StmtKind::prefetch:
       out_.line(expr_.prefetch(s));
       break;
+    case StmtKind::barrier:   // of one thread
+    case StmtKind::exchange:  // needs several
+      break;
     case StmtKind::comment: {
       std::string text = kernel_.comments[s.text];
       std::erase(text, '\\');  // would continue the comment on the next line

@@ -89,9 +89,10 @@ void Builder::require_nonnegative(Poly extent) {
   if (std::find(list.begin(), list.end(), extent) == list.end()) list.push_back(std::move(extent));
 }
 
-void Builder::begin_kernel(std::string_view name, bool prepares) {
+void Builder::begin_kernel(std::string_view name, bool prepares, int64_t threads) {
   check(!in_kernel_, "a kernel inside a kernel");
   kernel_ = Kernel{};
+  kernel_.threads = threads;
   kernel_.name = unused(name, [&](const std::string& s) { return kernel_names_.contains(s); });
   kernel_names_.insert(kernel_.name);
   local_names_.clear();
@@ -207,11 +208,25 @@ void Builder::assign(Value var, Value value) {
   stmt.a = value;
 }
 
-Array Builder::array(std::string_view name, Type type, int64_t count) {
+Array Builder::array(std::string_view name, Type type, int64_t count, bool shared) {
   check(count > 0, "an array has at least one element");
   const LocalId local = add_local(name, LocalKind::array, {type}, count);
+  if (in_kernel_) kernel_.locals.back().shared = shared;
   add_stmt(StmtKind::array).local = local;
   return Array{local};
+}
+
+void Builder::barrier() { add_stmt(StmtKind::barrier); }
+
+Value Builder::exchange(std::string_view name, Value value, int64_t mask) {
+  if (!known(value)) return value;
+  check(mask > 0 && mask < kernel_.threads, "an exchange is between threads of the group");
+  const LocalId local = add_local(name, LocalKind::let, kernel_[value].shape());
+  Stmt& stmt = add_stmt(StmtKind::exchange);
+  stmt.local = local;
+  stmt.a = value;
+  stmt.step = mask;
+  return read(local);
 }
 
 bool Builder::is_size(Value v) { return kernel_[v].shape() == Shape{Type::i64}; }
@@ -300,6 +315,13 @@ Value Builder::symbol(ParamId symbol) {
   node.op = Op::symbol;
   node.type = Type::i64;
   node.id = tang::index(symbol);
+  return add_node(node);
+}
+
+Value Builder::thread() {
+  Node node;
+  node.op = Op::thread;
+  node.type = Type::i64;
   return add_node(node);
 }
 

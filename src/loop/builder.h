@@ -61,7 +61,7 @@ class Builder {
   void require_nonnegative(Poly extent);
 
   // Kernels. What a kernel reads and writes is collected from its loads and stores.
-  void begin_kernel(std::string_view name, bool prepares = false);
+  void begin_kernel(std::string_view name, bool prepares = false, int64_t threads = 1);
   void end_kernel();
 
   // Statements.
@@ -83,7 +83,9 @@ class Builder {
   Value let(std::string_view name, Value value);  // reads the new name
   Value var(std::string_view name, Value value);  // reads the new variable where it is used
   void assign(Value var, Value value);
-  Array array(std::string_view name, Type type, int64_t count);
+  Array array(std::string_view name, Type type, int64_t count, bool shared = false);
+  void barrier();
+  Value exchange(std::string_view name, Value value, int64_t mask);  // reads the new name
   // A scalar takes no stride, and `first` makes it happen only if 0 < first.
   void set(Array array, Value index, Value value, StoreOptions options = {});
   void store(BufferId buffer, Value index, Value value, StoreOptions options = {});
@@ -97,6 +99,7 @@ class Builder {
   Value integer(int64_t value, Type type = Type::i64);
   Value boolean(bool value);
   Value symbol(ParamId symbol);
+  Value thread();
   Value poly(const Poly& size);  // as i64 arithmetic on symbols
   Value load(BufferId buffer, Value index, LoadOptions options = {});
   Value at(Array array, Value index, LoadOptions options = {});

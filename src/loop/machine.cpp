@@ -131,6 +131,8 @@ class Machine {
       case StmtKind::prefetch:
         (void)eval(s.a);
         return pc + 1;
+      case StmtKind::barrier:
+      case StmtKind::exchange:
       case StmtKind::comment:
         return pc + 1;
     }
@@ -241,6 +243,8 @@ class Machine {
         return is_real(n.type) ? Number{real_value(n), 0} : Number{0, integer_value(n)};
       case Op::symbol:
         return {0, symbols_[n.id]};
+      case Op::thread:
+        return {0, 0};
       case Op::local:
         return locals_[n.id][0];
       case Op::load:

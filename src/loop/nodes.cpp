@@ -166,8 +166,8 @@ bool valid_name(std::string_view name) {
   for (char c : name) {
     if (!is_letter(c) && !is_digit(c)) return false;
   }
-  constexpr std::array<std::string_view, 7> reserved = {"and", "or",   "not",  "inf",
-                                                        "nan", "true", "false"};
+  constexpr std::array<std::string_view, 8> reserved = {"and", "or",   "not",   "inf",
+                                                        "nan", "true", "false", "thread"};
   return std::find(reserved.begin(), reserved.end(), name) == reserved.end();
 }
 

@@ -155,6 +155,11 @@ Kernel Parser::kernel(std::string_view word) {
   kernel_ = Kernel{};
   expect(word);
   kernel_.name = name("a kernel");
+  if (accept("threads")) {
+    const Token at = peek();
+    kernel_.threads = integer();
+    if (kernel_.threads < 1) fail("E0410", "a group has at least one thread", at);
+  }
   const auto list = [&](std::string_view keyword, std::vector<BufferId>& ids) {
     if (!accept(keyword)) return;
     do {
@@ -228,8 +233,13 @@ void Parser::statement() {
     definition(StmtKind::let);
   } else if (is("var") && named) {
     definition(StmtKind::var);
-  } else if (is("array") && named) {
+  } else if ((is("array") || is("shared")) && named) {
     array();
+  } else if (is("exchange") && named) {
+    exchange();
+  } else if (is("barrier") && !is("=", 1) && !is("[", 1)) {
+    take();
+    push(StmtKind::barrier);
   } else if ((is("store") || is("stream")) && named) {
     store();
   } else if (is("prefetch") && named) {
@@ -300,6 +310,7 @@ void Parser::definition(StmtKind kind) {
 void Parser::array() {
   Stmt stmt;
   stmt.kind = StmtKind::array;
+  const bool shared = is("shared");
   stmt.line = take().line;
   const Token at = peek();
   const std::string variable = name("an array");
@@ -314,6 +325,25 @@ void Parser::array() {
   if (element.lanes > 1) fail("E0310", "the elements of an array are scalars", word);
   stmt.local = define(variable, LocalKind::array, element, at);
   kernel_.locals.back().count = count;
+  kernel_.locals.back().shared = shared;
+  kernel_.body.push_back(stmt);
+}
+
+void Parser::exchange() {
+  Stmt stmt;
+  stmt.kind = StmtKind::exchange;
+  stmt.line = take().line;
+  const Token at = peek();
+  const std::string variable = name("a name");
+  expect("=");
+  stmt.a = expr();
+  expect("by");
+  const Token mask = peek();
+  stmt.step = integer();
+  if (error_) return;
+  if (stmt.step < 1 || stmt.step >= kernel_.threads)
+    fail("E0410", "an exchange is between threads of the group", mask);
+  stmt.local = define(variable, LocalKind::let, kernel_[stmt.a].shape(), at);
   kernel_.body.push_back(stmt);
 }
 

@@ -151,6 +151,11 @@ Value Parser::named(const Token& token) {
     node.id = index(found->second);
     return add(node, token);
   }
+  if (token.text == "thread") {
+    node.op = Op::thread;
+    node.type = Type::i64;
+    return add(node, token);
+  }
   for (size_t k = 0; k < program_.symbols.size(); ++k) {
     if (program_.symbols[k] != token.text) continue;
     node.op = Op::symbol;

@@ -50,6 +50,7 @@ class Parser : private TokenReader {
   void loop();
   void definition(StmtKind kind);
   void array();
+  void exchange();
   void assignment();
   void store();
   void prefetch();

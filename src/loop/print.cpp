@@ -128,6 +128,8 @@ std::string Printer::bare(const Node& node, int level) const {
   switch (node.op) {
     case Op::constant:
       return constant_text(node);
+    case Op::thread:
+      return "thread";
     case Op::symbol:
       return program_.symbols[node.id];
     case Op::local:
@@ -190,8 +192,12 @@ std::string Printer::statement(const Stmt& s) const {
       return fmt::format("{} {} : {} = {}", s.kind == StmtKind::let ? "let" : "var", local(s.local),
                          text(kernel_[s.local].shape()), expr(s.a));
     case StmtKind::array:
-      return fmt::format("array {}[{}] : {}", local(s.local), kernel_[s.local].count,
-                         name(kernel_[s.local].type));
+      return fmt::format("{} {}[{}] : {}", kernel_[s.local].shared ? "shared" : "array",
+                         local(s.local), kernel_[s.local].count, name(kernel_[s.local].type));
+    case StmtKind::barrier:
+      return "barrier";
+    case StmtKind::exchange:
+      return fmt::format("exchange {} = {} by {}", local(s.local), expr(s.a), s.step);
     case StmtKind::assign:
       return fmt::format("{} = {}", local(s.local), expr(s.a));
     case StmtKind::set:
@@ -217,8 +223,10 @@ std::string Printer::names(std::string_view word, const std::vector<BufferId>& l
 }
 
 std::string Printer::kernel(std::string_view word) const {
-  std::string text = fmt::format("{} {}{}{} {{\n", word, kernel_.name,
-                                 names("reads", kernel_.reads), names("writes", kernel_.writes));
+  std::string text =
+      fmt::format("{} {}{}{}{} {{\n", word, kernel_.name,
+                  kernel_.threads > 1 ? fmt::format(" threads {}", kernel_.threads) : "",
+                  names("reads", kernel_.reads), names("writes", kernel_.writes));
   size_t indent = 2;
   for (const Stmt& s : kernel_.body) {
     if (s.kind == StmtKind::end && indent > 2) indent -= 2;

@@ -12,13 +12,21 @@ namespace {
 constexpr std::string_view type_names[] = {"f64", "f32", "i64", "i32", "bool"};
 
 constexpr OpInfo op_table[] = {
-    {"constant", 0, "", OpForm::leaf, OpRule::leaf}, {"symbol", 0, "", OpForm::leaf, OpRule::leaf},
-    {"local", 0, "", OpForm::leaf, OpRule::leaf},    {"load", 1, "", OpForm::leaf, OpRule::leaf},
-    {"element", 1, "", OpForm::leaf, OpRule::leaf},  {"cast", 1, "", OpForm::leaf, OpRule::leaf},
-    {"round", 1, "", OpForm::leaf, OpRule::leaf},    {"spread", 1, "", OpForm::leaf, OpRule::leaf},
-    {"ramp", 1, "", OpForm::leaf, OpRule::leaf},     {"low", 1, "", OpForm::leaf, OpRule::leaf},
-    {"high", 1, "", OpForm::leaf, OpRule::leaf},     {"join", 2, "", OpForm::leaf, OpRule::leaf},
-    {"lane", 1, "", OpForm::leaf, OpRule::leaf},     {"even", 2, "", OpForm::leaf, OpRule::leaf},
+    {"constant", 0, "", OpForm::leaf, OpRule::leaf},
+    {"symbol", 0, "", OpForm::leaf, OpRule::leaf},
+    {"thread", 0, "thread", OpForm::leaf, OpRule::leaf},
+    {"local", 0, "", OpForm::leaf, OpRule::leaf},
+    {"load", 1, "", OpForm::leaf, OpRule::leaf},
+    {"element", 1, "", OpForm::leaf, OpRule::leaf},
+    {"cast", 1, "", OpForm::leaf, OpRule::leaf},
+    {"round", 1, "", OpForm::leaf, OpRule::leaf},
+    {"spread", 1, "", OpForm::leaf, OpRule::leaf},
+    {"ramp", 1, "", OpForm::leaf, OpRule::leaf},
+    {"low", 1, "", OpForm::leaf, OpRule::leaf},
+    {"high", 1, "", OpForm::leaf, OpRule::leaf},
+    {"join", 2, "", OpForm::leaf, OpRule::leaf},
+    {"lane", 1, "", OpForm::leaf, OpRule::leaf},
+    {"even", 2, "", OpForm::leaf, OpRule::leaf},
     {"odd", 2, "", OpForm::leaf, OpRule::leaf},
 #define TANG_LOOP_OP(name, arity, spelling, form, rule) \
   {#name, arity, spelling, OpForm::form, OpRule::rule},

@@ -76,6 +76,26 @@
 //       store y[i] = x[i]
 //     }
 //
+// Groups. A kernel of several `threads` is run by groups of so many threads, which run its
+// statements each for itself; a part of the kernel is a group. `thread` is a thread's number in its
+// group, from 0. A `shared` array is one for the group and stands outside of all loops; other
+// arrays and all locals are a thread's own. At a `barrier` threads wait for each other, and what
+// one wrote before, into a shared array or a buffer, the others of the group find after. `exchange
+// y = x by 4` lets y be what x is in the thread whose number differs from one's own by the bits of
+// 4. Between barriers no thread touches what another one writes. All threads of a group reach the
+// same barriers and exchanges: what stands around them (bounds, conditions) is the same for all.
+// Parallel loops may stand directly in each other; groups share the product of their trips.
+//
+//     kernel y threads 256 reads x writes y {
+//       shared a[256] : f32
+//       for i in 0 .. n step 256 parallel {
+//         a[thread] = x[i + thread]
+//         barrier
+//         store y[i + thread] = a[255 - thread]
+//         barrier
+//       }
+//     }
+//
 // Statements are produced by the lowering only, through builder.h; text.h prints and parses them.
 #pragma once
 
@@ -113,6 +133,7 @@ std::optional<Shape> parse_shape(std::string_view text);
 enum class Op : uint8_t {
   constant,  // bits
   symbol,    // i64; id is a ParamId
+  thread,    // i64; the thread's number in its group
   local,     // a loop variable, let or var; id is a LocalId
   load,      // buffer id, args[0] the index, args[1] the stride, args[2] the count, if any
   element,   // array id (LocalId), the same
@@ -197,14 +218,15 @@ struct Local {
   std::string name;
   LocalKind kind = LocalKind::let;
   Type type = Type::i64;
-  int64_t count = 0;  // of an array: elements
-  uint8_t lanes = 1;  // of a let or var
+  int64_t count = 0;    // of an array: elements
+  uint8_t lanes = 1;    // of a let or var
+  bool shared = false;  // of an array: one for the group
 
   Shape shape() const { return {type, lanes}; }
 };
 
 // vector: iterations are independent (no iteration touches memory that another writes).
-// parallel: likewise, of an outermost loop that parts of the kernel share.
+// parallel: likewise, of loops that parts of the kernel share.
 // stream: of a store, past the caches.
 enum class Hint : uint8_t { none, vector, unroll, parallel, stream };
 
@@ -219,6 +241,8 @@ enum class StmtKind : uint8_t {
   set,       // array local[a] = b
   store,     // buffer[a] = b
   prefetch,  // the line of buffer[a], which need not exist
+  barrier,   // of the group
+  exchange,  // let local = a of the thread whose number differs by `step`
   comment,   // comments[text]
 };
 
@@ -236,6 +260,7 @@ struct Stmt {
 
 struct Kernel {
   std::string name;
+  int64_t threads = 1;                  // of a group
   std::vector<BufferId> reads, writes;  // ascending
   std::vector<Node> nodes;
   std::vector<Local> locals;

@@ -14,9 +14,11 @@ class Signature {
 
   std::string write() {
     add(buffers_.size());
+    add(kernel_.threads);
     for (const BufferId id : buffers_) buffer(id);
     add(kernel_.locals.size());
-    for (const Local& l : kernel_.locals) add(l.kind), add(l.type), add(l.lanes), add(l.count);
+    for (const Local& l : kernel_.locals)
+      add(l.kind), add(l.type), add(l.lanes), add(l.count), add(l.shared);
     add(kernel_.nodes.size());
     for (const Node& n : kernel_.nodes) node(n);
     for (const Stmt& s : kernel_.body)

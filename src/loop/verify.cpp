@@ -116,6 +116,8 @@ bool KernelVerifier::leaf_ok(const Node& node) const {
       return true;
     case Op::symbol:
       return node.id < program_.symbols.size() && node.type == Type::i64;
+    case Op::thread:
+      return node.type == Type::i64;
     case Op::local:
       return node.id < kernel_.locals.size() && node.shape() == kernel_.locals[node.id].shape() &&
              kernel_.locals[node.id].kind != LocalKind::array;
@@ -155,7 +157,7 @@ bool KernelVerifier::node_ok(const Node& node, uint32_t at) const {
     if (there) shapes.push_back(kernel_[node.args[k]].shape());
   }
   if (node.depth > max_depth || node.size > max_tree || !is_lanes(node.lanes)) return false;
-  const bool is_scalar = node.op == Op::constant || node.op == Op::symbol;
+  const bool is_scalar = node.op == Op::constant || node.op == Op::symbol || node.op == Op::thread;
   if (is_scalar && node.lanes != 1) return false;
   if (row.rule == OpRule::leaf) return leaf_ok(node);
   return result_shape(node.op, shapes) == node.shape();
@@ -183,6 +185,9 @@ void KernelVerifier::ids() {
                             {true, false, true, false},                                // assign
                             {true, false, true, true},                                 // set
                             {false, true, true, true},                                 // store
+                            {false, true, true, false},                                // prefetch
+                            {false, false, false, false},                              // barrier
+                            {true, false, true, false},                                // exchange
                             {false, false, false, false}};
   for (const Stmt& s : kernel_.body) {
     const Uses& u = table[static_cast<size_t>(s.kind)];
@@ -231,8 +236,8 @@ void KernelVerifier::enter(bool guards, bool parallel) { open_.push_back({guards
 
 // What keeps the parts of a parallel kernel apart.
 void KernelVerifier::check_parts(const Stmt& s) {
-  if (s.hint == Hint::parallel && !open_.empty())
-    complain("E0410", "only an outermost loop is parallel");
+  if (s.hint == Hint::parallel && !open_.empty() && !open_.back().parallel)
+    complain("E0410", "a parallel loop stands outermost or directly in another one");
   if (s.kind == StmtKind::store && parallel_ && !in_parallel())
     complain("E0410", "stores outside of the parallel loops, where every part would");
   if (s.kind != StmtKind::assign || !in_parallel()) return;
@@ -259,7 +264,9 @@ void KernelVerifier::leave() {
 void KernelVerifier::define(const Stmt& s) {
   constexpr LocalKind wanted[] = {LocalKind::loop, LocalKind::loop, LocalKind::loop,
                                   LocalKind::let,  LocalKind::var,  LocalKind::array};
-  if (kernel_[s.local].kind != wanted[static_cast<size_t>(s.kind)]) {
+  const LocalKind made =
+      s.kind == StmtKind::exchange ? LocalKind::let : wanted[static_cast<size_t>(s.kind)];
+  if (kernel_[s.local].kind != made) {
     return complain("E0210", fmt::format("`{}` is another kind of name", kernel_[s.local].name));
   }
   if (defined_[index(s.local)]) {
@@ -365,6 +372,14 @@ void KernelVerifier::statement(const Stmt& s) {
       use(s.a, {Type::i64}, "the index");
       break;
     }
+    case StmtKind::barrier:
+      break;
+    case StmtKind::exchange:
+      use(s.a, kernel_[s.local].shape(), "the value");
+      if (s.step < 1 || s.step >= kernel_.threads)
+        complain("E0410", "an exchange is between threads of the group");
+      define(s);
+      break;
     case StmtKind::comment:
       break;
   }
