@@ -114,18 +114,20 @@ bool Machine::meet() {
 void Machine::apart(const Thread& a, const Thread& b) {
   const Thread& waits = a.waits ? a : b;
   me_ = threads_.data() + waits.number;
-  const char* what = a.pc == b.pc ? "in other iterations of a loop: " : "";
-  fault(k_.body[waits.pc],
-        fmt::format("threads diverge {}{}, {}", what, whereabouts(a), whereabouts(b)));
+  fault(k_.body[waits.pc], fmt::format("threads diverge: {}, {}", whereabouts(a), whereabouts(b)));
 }
 
 std::string Machine::whereabouts(const Thread& t) const {
   if (!t.waits) return fmt::format("thread {} has ended", t.number);
   std::string text = fmt::format("thread {} waits at statement {} (`{}`)", t.number, t.pc + 1,
                                  print_statement(p_, k_, k_.body[t.pc]));
-  for (const Open& o : t.open)
-    if (k_.body[o.start].kind == StmtKind::for_)
-      text += fmt::format(" {} = {}", k_[k_.body[o.start].local].name, o.next);
+  std::string_view before = " with ";
+  for (const Open& o : t.open) {
+    const Stmt& around = k_.body[o.start];
+    if (around.kind != StmtKind::for_) continue;
+    text += fmt::format("{}{} = {}", before, k_[around.local].name, o.next);
+    before = ", ";
+  }
   return text;
 }
 
