@@ -155,7 +155,7 @@ size_t Machine::step(size_t pc) {
       if (first >= end) return end_of_[pc] + 1;
       me_->locals[slots_[index(s.local)]].i = first;
       me_->open.push_back({pc, first, end});
-      if (s.hint == Hint::parallel) me_->iteration = ++me_->iterations;
+      if (s.hint == Hint::parallel) pass(true);
       return pc + 1;
     }
     case StmtKind::if_:
@@ -211,12 +211,21 @@ size_t Machine::close(size_t pc) {
   const Stmt& s = k_.body[o.start];
   if (s.kind == StmtKind::for_ && (o.next += s.step) < o.end) {
     me_->locals[slots_[index(s.local)]].i = o.next;
-    if (s.hint == Hint::parallel) me_->iteration = ++me_->iterations;
+    if (s.hint == Hint::parallel) pass(true);
     return o.start + 1;
   }
   me_->open.pop_back();
-  if (s.hint == Hint::parallel) me_->iteration = me_->open.empty() ? 0 : ++me_->iterations;
+  if (s.hint == Hint::parallel) pass(!me_->open.empty());
   return pc + 1;
+}
+
+// Goes to the next iteration of the parallel loops, or out of them.
+void Machine::pass(bool inside) {
+  me_->iteration = inside ? ++me_->iterations : 0;
+  if (!group_) return;
+  if (last_.size() == me_->section) last_.push_back(epoch_);
+  ++me_->section;
+  me_->since = epoch_;
 }
 
 Result<void> run(const Program& program, const Kernel& kernel, std::span<void* const> buffers,

@@ -91,9 +91,11 @@ Vector Machine::vector(Value v) {
       break;
   }
   Vector x[3], result;
-  for (size_t k = 0; k < 3 && n.args[k] != Value{}; ++k) x[k] = vector(n.args[k]);
+  size_t count = 0;
+  for (; count < 3 && n.args[count] != Value{}; ++count) x[count] = vector(n.args[count]);
   for (size_t e = 0; e < n.lanes; ++e) {
-    const Number lane[3] = {x[0][e], x[1][e], x[2][e]};
+    Number lane[3];
+    for (size_t k = 0; k < count; ++k) lane[k] = x[k][e];
     result[e] = operation(n, lane);
   }
   return result;
@@ -137,7 +139,7 @@ Vector Machine::rearranged(const Node& n) {
 }
 
 Vector Machine::read_vector(const Node& n) {
-  Vector result;
+  Vector result{};
   if (k_[n.args[0]].lanes > 1) {
     const Vector at = vector(n.args[0]);
     for (size_t e = 0; e < n.lanes; ++e) result[e] = read(n, at[e].i);

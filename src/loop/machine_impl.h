@@ -1,8 +1,12 @@
 // The state of the virtual machine (machine.h); for machine*.cpp only.
 //
 // The threads of a group run one after the other, each up to the next barrier or exchange or to its
-// end; there they meet, and all go on. What threads did since the last barrier is one epoch: within
-// it a thread touches nothing that another one writes.
+// end; there they meet, and all go on. What threads do from one barrier to the next is an epoch:
+// within it none touches what another one writes.
+//
+// A section is an iteration of the parallel loops, or what stands before, between or after them.
+// One group does not run all iterations: one may follow any earlier one. So the first epoch of a
+// section counts as one with the last epoch of every section before.
 #pragma once
 
 #include <array>
@@ -15,17 +19,21 @@
 
 namespace tang::loop {
 
-struct Number {
-  double r = 0;
-  int64_t i = 0;  // integers and bools
+struct Number {  // left as it is unless asked: {} is 0
+  double r;
+  int64_t i;  // integers and bools
 };
 
 using Vector = std::array<Number, max_lanes>;
 
-// Which threads of the group touched an element last. Stamps grow from epoch to epoch; within one
-// they number its threads, and one more stands for several of them.
+// Which threads of the group touched an element last, and in which section. Stamps grow from epoch
+// to epoch; within one they number its threads, and one more stands for several of them.
+struct Stamp {
+  int64_t at = -1;
+  uint32_t section = 0;
+};
 struct Stamps {
-  int64_t writer = -1, reader = -1;
+  Stamp writer, reader;
 };
 
 class Machine {
@@ -42,7 +50,7 @@ class Machine {
   };
   static constexpr int64_t nobody = -1, several = -2;
   struct Element {
-    Number value;
+    Number value{};
     int64_t setter = nobody;  // the iteration
   };
   struct Touch {  // iterations
@@ -52,11 +60,13 @@ class Machine {
     int64_t number = 0;
     size_t pc = 0;
     bool waits = false;                        // at a barrier or an exchange
-    Vector sent;                               // what it brings to an exchange
+    Vector sent{};                             // what it brings to an exchange
     std::vector<Number> locals;                // by slot
     std::vector<std::vector<Element>> arrays;  // its own, by local
     std::vector<Open> open;
     int64_t iteration = 0, iterations = 0;  // of parallel loops, from 1; 0 outside of them
+    uint32_t section = 0;
+    int64_t since = 0;  // the epoch in which the section began
   };
   // Where the lanes of a vector in memory lie.
   struct Address {
@@ -79,6 +89,7 @@ class Machine {
   void exchange(const Stmt& s);
   size_t step(size_t pc);
   size_t close(size_t pc);
+  void pass(bool inside);
   void assign(LocalId to, Value from);
 
   // Memory: machine_memory.cpp.
@@ -89,6 +100,7 @@ class Machine {
   bool inside(BufferId id, int64_t at, const char* what);
   void share(BufferId id, int64_t at, bool writes);
   void touch(BufferId id, int64_t at, bool writes);
+  bool by_another(const Stamp& s) const;
   void meet_in(Stamps& s, const std::string& name, int64_t at, bool writes);
   Number read(const Node& n, int64_t at);
   Number load(const Node& n, int64_t at);
@@ -123,6 +135,7 @@ class Machine {
   std::vector<std::vector<Stamps>> met_;      // of a group, by buffer that owns memory
   std::vector<std::vector<Touch>> touched_;   // of a parallel kernel, by buffer that owns memory
   int64_t epoch_ = 0;                         // its first thread's stamp
+  std::vector<int64_t> last_;                 // epoch of a section that has ended
   const Stmt* now_ = nullptr;
   std::string fault_;
 };

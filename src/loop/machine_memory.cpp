@@ -86,22 +86,27 @@ void Machine::share(BufferId id, int64_t at, bool writes) {
     t.reader = alone ? here : several;
 }
 
-// A write must be the only thread's that touches its element since the last barrier.
+// Whether another thread did that with no barrier before what this one does now.
+bool Machine::by_another(const Stamp& s) const {
+  if (s.at < 0 || s.at % (k_.threads + 1) == me_->number) return false;
+  if (s.at >= epoch_) return true;
+  return s.section < me_->section && me_->since == epoch_ && s.at >= last_[s.section];
+}
+
+// A write must be the only thread's that touches its element from barrier to barrier.
 void Machine::meet_in(Stamps& s, const std::string& name, int64_t at, bool writes) {
-  const int64_t here = epoch_ + me_->number;
-  const bool written = s.writer >= epoch_ && s.writer != here;
-  const bool read = s.reader >= epoch_ && s.reader != here;
+  const bool written = by_another(s.writer), read = by_another(s.reader);
   if (written || (writes && read)) {
-    const int64_t other = (written ? s.writer : s.reader) - epoch_;
+    const Stamp& other = written ? s.writer : s.reader;
+    const int64_t thread = other.at % (k_.threads + 1);
     fault(*now_,
-          fmt::format("element {} of `{}` is {} here and {} by {} with no barrier between", at,
+          fmt::format("element {} of `{}` is {} here and {} by {} with no barrier between{}", at,
                       name, writes ? "written" : "read", written ? "written" : "read",
-                      other == k_.threads ? "several threads" : fmt::format("thread {}", other)));
+                      thread == k_.threads ? "several threads" : fmt::format("thread {}", thread),
+                      other.at < epoch_ ? ", where this iteration follows that one" : ""));
   }
-  if (writes)
-    s.writer = here;
-  else
-    s.reader = read ? epoch_ + k_.threads : here;
+  const bool several = !writes && read && s.reader.at >= epoch_;
+  (writes ? s.writer : s.reader) = {epoch_ + (several ? k_.threads : me_->number), me_->section};
 }
 
 // ---- reads -------------------------------------------------------------------------------------

@@ -187,6 +187,28 @@ TEST(LoopGroup, IterationsAreKeptApartByABarrier) {
               HasSubstr("thread 2: element 2 of `a` is written here and written by thread 1"));
 }
 
+// Another number of groups makes other iterations follow each other: here the first and the third.
+TEST(LoopGroup, IterationsOfOtherGroupsLieBetweenThem) {
+  const std::string halves = R"(  shared a[8] : f32
+  for i in 0 .. 3 parallel {
+    a[4 * mod(i, 2) + thread] = x[thread]
+    barrier
+    if i == 0 {
+      store y[thread] = a[4 * mod(i, 2) + 3 - thread]
+    }
+  }
+)";
+  EXPECT_THAT(fault_in(halves),
+              HasSubstr("thread 0: element 0 of `a` is written here and read by thread 3 with no "
+                        "barrier between, where this iteration follows that one"));
+  std::string with = halves;
+  EXPECT_EQ(fault_in(with.insert(halves.rfind("  }\n"), "    barrier\n")), "");
+  // Nor does a loop stand between what is before and after it, if a group runs none of it.
+  EXPECT_THAT(fault_in("  shared a[4] : f32\n  a[thread] = 1.0\n  for i in 0 .. 2 parallel {\n"
+                       "    barrier\n  }\n  let v : f32 = a[3 - thread]\n"),
+              HasSubstr("element 3 of `a` is read here and written by thread 3 with no barrier"));
+}
+
 TEST(LoopGroup, SharedElementsAreSetInTheirIteration) {
   EXPECT_THAT(fault_in("  shared a[4] : f32\n  barrier\n  store y[thread] = a[thread]\n"),
               HasSubstr("thread 0: element 0 of `a` is read before it is set"));
