@@ -90,7 +90,7 @@ class Wgsl : public GpuDialect {
     std::vector<std::string> texts;
     for (const char* file : {"gpu_integer.h", "gpu_nan.h", "gpu_casts.h", "gpu_words.h",
                              "gpu_pair.h", "gpu_math.h", "gpu_quot.h", "gpu_real.h",
-                             "gpu_formats.h"})
+                             "gpu_formats.h", "gpu_blocks.h"})
       texts.push_back(respell(reordered(snippet(file)), spelling()));
     texts.insert(texts.begin(), std::string(snippet("wgsl.wgsl")));
     return texts;

@@ -29,12 +29,6 @@ Capability generous(Dialect dialect) {
   return c;
 }
 
-bool is_block_load(const std::string& name) {
-  for (const char* block : {"q8_0", "q4_0", "mxfp4", "q4_k", "q6_k"})
-    if (name.find(block) != std::string::npos) return true;
-  return false;
-}
-
 std::vector<CorpusEntry> corpus() {
   std::vector<CorpusEntry> all;
   for (const auto* list : {&scalar_corpus(), &group_corpus()})
@@ -47,7 +41,7 @@ TEST(GpuSource, NvrtcTakesCuda) {
   int compiled = 0;
   for (const bool wide : {false, true}) {
     for (const CorpusEntry& e : corpus()) {
-      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      if (wide && e.name.find('_') != std::string::npos) continue;
       const auto source = gpu_source(e.program, {generous(Dialect::cuda), wide});
       ASSERT_TRUE(source) << e.name << ": " << source.error().message;
       for (const GpuFunction& f : source->functions) {
@@ -59,7 +53,7 @@ TEST(GpuSource, NvrtcTakesCuda) {
       }
     }
   }
-  EXPECT_GT(compiled, 100);
+  EXPECT_GT(compiled, 50);
 }
 
 // ---- compilers of the command line ---------------------------------------------------------------
@@ -99,6 +93,23 @@ TEST(GpuSource, GlslangTakesGlsl) {
         "--target-env vulkan1.1 $f.spv >>$f.log 2>&1 || { head -1 $f; cat $f.log; exit 1; }; done";
     EXPECT_EQ(std::system(command.c_str()), 0);
   }
+}
+
+// Writes the sources where TANG_TEST_SOURCES says, for other compilers to read.
+TEST(GpuSource, WgslIsEmitted) {
+  const char* folder = std::getenv("TANG_TEST_SOURCES");
+  int count = 0;
+  for (const CorpusEntry& e : corpus()) {
+    const auto source = gpu_source(e.program, {generous(Dialect::wgsl), false});
+    if (!source && source.error().id == "E0922") continue;
+    ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+    for (const GpuFunction& f : source->functions) {
+      ++count;
+      EXPECT_EQ(f.source.find("f64"), std::string::npos) << f.source;
+      if (folder) write_file(fmt::format("{}/{}.wgsl", folder, e.name), f.source);
+    }
+  }
+  EXPECT_GT(count, 50);
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -182,12 +193,24 @@ void by_open_cl(const LoopProgram& program, const GpuSource& source, Memories& r
 
 // Whether two reals agree: NaN with NaN, infinities alike, otherwise within the tolerance.
 bool agree(const std::string& name, Format format, double a, double b) {
-  if (name.starts_with("mod_f")) return true;  // what is left of a rounded quotient
+  if (name == "mod") return true;  // what is left of a rounded quotient
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
-  if (name.starts_with("div_f") && std::abs(a - b) <= 1) return true;
+  if (name == "div" && std::abs(a - b) <= 1) return true;
   const double tolerance = format == Format::f64 ? 1e-12 : 2e-6;
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)) + 1e-37;
+}
+
+// What the machine's formulas give far from zero is theirs alone.
+std::optional<double> by_library(const std::string& row, double a) {
+  if (row == "cos") return std::cos(a);
+  if (row == "log1p") return std::log1p(a);
+  if (row == "erf") return std::erf(a);
+  if (row == "erfc") return std::erfc(a);
+  if (row == "tanh") return std::tanh(a);
+  if (row == "softplus") return a > 100 ? a : std::log1p(std::exp(a));
+  if (row == "gelu") return a < -1024 ? 0 : a * 0.5 * std::erfc(-a * 0.7071067811865476);
+  return std::nullopt;
 }
 
 void compare(const CorpusEntry& e, const Memories& expected, const Memories& found, bool exact) {
@@ -198,16 +221,22 @@ void compare(const CorpusEntry& e, const Memories& expected, const Memories& fou
     const int64_t count = *b.count.evaluate(expected.symbols);
     const std::byte *x = expected.memory[owner].data(), *y = found.memory[owner].data();
     for (int64_t i = 0; i < count; ++i) {
+      const std::string row =
+          e.rows.empty() ? "" : e.rows[static_cast<size_t>(i / expected.symbols[0])];
       if (kind(b.format) != Kind::real) {
         ASSERT_EQ(load_integer(b.format, x, i), load_integer(b.format, y, i))
-            << e.name << " " << b.name << "[" << i << "]";
+            << e.name << " " << row << " " << b.name << "[" << i << "]";
         continue;
       }
-      const double want = load_element(b.format, x, i), got = load_element(b.format, y, i);
+      double want = load_element(b.format, x, i);
+      if (const auto better = by_library(
+              row, load_element(b.format, expected.memory[1].data(), i % expected.symbols[0])))
+        want = round_to(b.format, *better);
+      const double got = load_element(b.format, y, i);
       const bool same = exact ? (std::isnan(want) && std::isnan(got)) ||
                                     std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got)
-                              : agree(e.name, b.format, want, got);
-      ASSERT_TRUE(same) << e.name << " " << b.name << "[" << i << "]: " << want << ", " << got;
+                              : agree(row, b.format, want, got);
+      ASSERT_TRUE(same) << e.name << " " << row << " " << b.name << "[" << i << "]: " << want << ", " << got;
     }
     const size_t bytes = static_cast<size_t>(*bytes_for(b.format, count));
     for (size_t i = bytes; i < bytes + 64; ++i)
@@ -221,7 +250,7 @@ TEST(GpuSource, OpenClRunsAsTheMachineDoes) {
   device.f64 = true;
   for (const bool wide : {false, true}) {
     for (const CorpusEntry& e : scalar_corpus()) {
-      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      if (wide && e.name.find('_') != std::string::npos) continue;
       const auto source = gpu_source(e.program, {device, wide});
       ASSERT_TRUE(source) << e.name << ": " << source.error().message;
       Memories expected = prepare(e.program), found = expected;
