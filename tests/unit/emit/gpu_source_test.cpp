@@ -229,9 +229,10 @@ void compare(const CorpusEntry& e, const Memories& expected, const Memories& fou
         continue;
       }
       double want = load_element(b.format, x, i);
-      if (const auto better = by_library(
-              row, load_element(b.format, expected.memory[1].data(), i % expected.symbols[0])))
-        want = round_to(b.format, *better);
+      if (e.name.starts_with("values")) {
+        const double a = load_element(b.format, expected.memory[1].data(), i % expected.symbols[0]);
+        if (const auto better = by_library(row, a)) want = round_to(b.format, *better);
+      }
       const double got = load_element(b.format, y, i);
       const bool same = exact ? (std::isnan(want) && std::isnan(got)) ||
                                     std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got)
