@@ -18,8 +18,7 @@ class Bytes {
 
   std::string byte(const std::string& at) const {
     const std::string place = fmt::format("{} + {}", base_, at);
-    if (!dialect_.packed())
-      return fmt::format("{}[{}]", x_.name, place);
+    if (!dialect_.packed()) return fmt::format("{}[{}]", x_.name, place);
     return fmt::format("tang_bits_8({}, {})", word(place), as_word(place));
   }
   // Of two bytes from an even place on.
@@ -68,12 +67,12 @@ GpuText GpuExpr::block(const GpuArgument& x, const GpuText& at, Type as) {
                           b.byte(fmt::format("1 + {} % 16", k)), number),
               gpu_atom};
     case Format::q4_k:
-      return {fmt::format("tang_q4_k_{}({}, {}, {}, {}, {}, {}, {})", name(as), b.half(0),
-                          b.half(2), b.byte(fmt::format("4 + {} / 32", k)),
-                          b.byte(fmt::format("8 + {} / 32", k)),
-                          b.byte(fmt::format("4 + {} / 32 % 4", k)),
-                          b.byte(fmt::format("16 + {0} / 64 * 32 + {0} % 32", k)), number),
-              gpu_atom};
+      return {
+          fmt::format("tang_q4_k_{}({}, {}, {}, {}, {}, {}, {})", name(as), b.half(0), b.half(2),
+                      b.byte(fmt::format("4 + {} / 32", k)), b.byte(fmt::format("8 + {} / 32", k)),
+                      b.byte(fmt::format("4 + {} / 32 % 4", k)),
+                      b.byte(fmt::format("16 + {0} / 64 * 32 + {0} % 32", k)), number),
+          gpu_atom};
     default:
       return {fmt::format("tang_q6_k({}, {}, {}, {}, {})", b.half(208),
                           b.byte(fmt::format("192 + {} / 16", k)),

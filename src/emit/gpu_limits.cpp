@@ -54,10 +54,11 @@ tl::unexpected<Diagnostic> exceeds(const Kernel& kernel, std::string_view what, 
 const Node* find_lacking(const Kernel& kernel, Value v) {
   if (v == Value{}) return nullptr;
   const Node& n = kernel[v];
-  constexpr Op lacking[] = {Op::sin,     Op::cos,  Op::atan2, Op::exp,       Op::log,
-                            Op::log1p,   Op::pow,  Op::tanh,  Op::sigmoid,   Op::silu,
-                            Op::gelu,    Op::erf,  Op::erfc,  Op::gelu_tanh, Op::softplus};
-  if (n.type == Type::f64 && std::find(std::begin(lacking), std::end(lacking), n.op) != std::end(lacking))
+  constexpr Op lacking[] = {Op::sin,   Op::cos, Op::atan2, Op::exp,       Op::log,
+                            Op::log1p, Op::pow, Op::tanh,  Op::sigmoid,   Op::silu,
+                            Op::gelu,  Op::erf, Op::erfc,  Op::gelu_tanh, Op::softplus};
+  if (n.type == Type::f64 &&
+      std::find(std::begin(lacking), std::end(lacking), n.op) != std::end(lacking))
     return &n;
   for (const Value a : loop::Operands(n))
     if (const Node* found = find_lacking(kernel, a)) return found;
@@ -70,8 +71,8 @@ Result<void> functions(const Kernel& kernel, const Capability& device) {
     for (const Value v : {s.a, s.b})
       if (const Node* n = find_lacking(kernel, v))
         return error("E0922",
-                     fmt::format("kernel `{}` computes `{}` in f64, which GLSL does not", kernel.name,
-                                 info(n->op).name),
+                     fmt::format("kernel `{}` computes `{}` in f64, which GLSL does not",
+                                 kernel.name, info(n->op).name),
                      "Store it as f32, or choose another device.", Exit::target_limit);
   return {};
 }
@@ -100,7 +101,8 @@ Result<void> formats(const Program& program, const Kernel& kernel, const Capabil
 bool computes_in(const Program& program, const Kernel& kernel, Type type) {
   for (const auto* list : {&kernel.reads, &kernel.writes})
     for (const loop::BufferId id : *list)
-      if (!is_block(program[id].format) && loop::compute_type(program[id].format) == type) return true;
+      if (!is_block(program[id].format) && loop::compute_type(program[id].format) == type)
+        return true;
   for (const loop::Local& local : kernel.locals)
     if (local.type == type) return true;
   for (const Stmt& s : kernel.body)

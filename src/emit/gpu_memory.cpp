@@ -40,8 +40,7 @@ GpuText GpuExpr::raw(const GpuArgument& x, const GpuText& at) {
 }
 
 GpuText GpuExpr::load(const GpuArgument& x, const GpuText& at, bool narrows) {
-  if (is_block(x.format))
-    return block(x, at, narrows ? Type::f32 : loop::compute_type(x.format));
+  if (is_block(x.format)) return block(x, at, narrows ? Type::f32 : loop::compute_type(x.format));
   if (is_whole(x.format))
     return {fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_)), gpu_atom};
   const GpuText bits = raw(x, at);

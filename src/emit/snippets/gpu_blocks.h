@@ -41,6 +41,7 @@ TANG_FN float tang_q4_k_f32(uint d, uint m, uint same, uint next, uint first, ui
 
 TANG_FN float tang_q6_k(uint d, uint scale, uint low, uint high, uint k) {
   const uint quarter = (k >> 5u) & 3u;
-  const uint code = ((low >> ((quarter >> 1u) * 4u)) & 15u) | (((high >> (quarter * 2u)) & 3u) << 4u);
+  const uint code =
+      ((low >> ((quarter >> 1u) * 4u)) & 15u) | (((high >> (quarter * 2u)) & 3u) << 4u);
   return tang_load_f16(d) * F32(tang_load_i8(scale)) * F32(I32(code) - 32);
 }

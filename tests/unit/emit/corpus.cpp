@@ -99,8 +99,8 @@ CorpusEntry casts(Type to) {
     entry.rows.emplace_back(name(type));
     from.push_back(b.buffer("x", storage_of(type), Poly::param(n), Role::input));
   }
-  const auto y = b.buffer("y", storage_of(to), Poly(static_cast<int64_t>(from.size())) * Poly::param(n),
-                          Role::output);
+  const auto y = b.buffer("y", storage_of(to),
+                          Poly(static_cast<int64_t>(from.size())) * Poly::param(n), Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
@@ -145,13 +145,15 @@ CorpusEntry roundings(Type type) {
   std::vector<Format> formats;
   for (int k = 0; k < format_count; ++k) {
     const Format f = static_cast<Format>(k);
-    if (is_block(f) || kind(f) == Kind::boolean || (kind(f) == Kind::real) != is_real(type)) continue;
+    if (is_block(f) || kind(f) == Kind::boolean || (kind(f) == Kind::real) != is_real(type))
+      continue;
     formats.push_back(f);
     entry.rows.emplace_back(name(f));
   }
   const auto x = b.buffer("x", storage_of(type), Poly::param(n), Role::input);
-  const auto y = b.buffer("y", storage_of(type),
-                          Poly(static_cast<int64_t>(formats.size())) * Poly::param(n), Role::output);
+  const auto y =
+      b.buffer("y", storage_of(type), Poly(static_cast<int64_t>(formats.size())) * Poly::param(n),
+               Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
@@ -197,7 +199,8 @@ void add_formats(std::vector<CorpusEntry>& all) {
     all.push_back({fmt::format("load_{}", name(f)), {}, copy(f, storage_of(type))});
     if (type == Type::f64 && f != Format::f64)
       all.push_back({fmt::format("load_{}_f32", name(f)), {}, copy(f, Format::f32)});
-    if (!is_block(f)) all.push_back({fmt::format("store_{}", name(f)), {}, copy(storage_of(type), f)});
+    if (!is_block(f))
+      all.push_back({fmt::format("store_{}", name(f)), {}, copy(storage_of(type), f)});
   }
 }
 
@@ -206,8 +209,7 @@ struct Text {
   const char *name, *text;
 };
 
-constexpr Text scalar_texts[] = {
-    {"sums", R"(symbol n
+constexpr Text scalar_texts[] = {{"sums", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n] output
@@ -221,7 +223,7 @@ kernel sums reads x writes y {
   }
 }
 )"},
-    {"transposed", R"(symbol n
+                                 {"transposed", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n*m] output
@@ -233,7 +235,7 @@ kernel transposed reads x writes y {
   }
 }
 )"},
-    {"triangle", R"(symbol n
+                                 {"triangle", R"(symbol n
 buffer y : i64[n*n] output
 kernel triangle writes y {
   for i in 0 .. n parallel {
@@ -246,7 +248,7 @@ kernel triangle writes y {
   }
 }
 )"},
-    {"gathered", R"(symbol n
+                                 {"gathered", R"(symbol n
 symbol m
 buffer r : i64[n] input
 buffer x : f32[m] input
@@ -258,7 +260,7 @@ kernel gathered reads r, x writes y {
   }
 }
 )"},
-    {"clamped", R"(symbol n
+                                 {"clamped", R"(symbol n
 symbol m
 buffer r : i64[n] input
 buffer x : f32[m] input
@@ -269,7 +271,7 @@ kernel clamped reads r, x writes y {
   }
 }
 )"},
-    {"large", R"(symbol n
+                                 {"large", R"(symbol n
 buffer y : i64[n] output
 kernel large writes y {
   for i in 0 .. n parallel {
@@ -278,7 +280,7 @@ kernel large writes y {
   }
 }
 )"},
-    {"constants", R"(symbol n
+                                 {"constants", R"(symbol n
 buffer y : f32[8*n] output
 kernel constants writes y {
   for i in 0 .. n parallel {
@@ -293,7 +295,7 @@ kernel constants writes y {
   }
 }
 )"},
-    {"floors", R"(symbol n
+                                 {"floors", R"(symbol n
 buffer y : i64[2*n] output
 kernel floors writes y {
   for i in 0 .. n parallel {
@@ -302,7 +304,7 @@ kernel floors writes y {
   }
 }
 )"},
-    {"vectors", R"(symbol n
+                                 {"vectors", R"(symbol n
 buffer x : f32[8*n] input
 buffer y : f32[8*n] output
 buffer z : f32[8*n] output
@@ -322,7 +324,7 @@ kernel vectors reads x writes y, z {
   }
 }
 )"},
-    {"ramps", R"(symbol n
+                                 {"ramps", R"(symbol n
 buffer r : i32[4*n] input
 buffer x : f32[64] input
 buffer y : f32[4*n] output
@@ -333,7 +335,7 @@ kernel ramps reads r, x writes y {
   }
 }
 )"},
-    {"arrays", R"(symbol n
+                                 {"arrays", R"(symbol n
 buffer x : f32[4*n] input
 buffer y : f32[4*n] output
 kernel arrays reads x writes y {
@@ -355,7 +357,7 @@ kernel arrays reads x writes y {
   }
 }
 )"},
-    {"bounds", R"(symbol n
+                                 {"bounds", R"(symbol n
 buffer o : i64[n + 1] input
 buffer x : f32[64] input
 buffer y : f32[n] output
@@ -369,7 +371,7 @@ kernel bounds reads o, x writes y {
   }
 }
 )"},
-    {"in_place", R"(symbol n
+                                 {"in_place", R"(symbol n
 buffer x : f32[n] input
 buffer y : f32[n] output into x
 kernel in_place reads x writes y {
@@ -378,7 +380,7 @@ kernel in_place reads x writes y {
   }
 }
 )"},
-    {"found", R"(symbol n
+                                 {"found", R"(symbol n
 buffer x : f32[16*n] input
 buffer y : i64[n] output
 kernel found reads x writes y {
@@ -396,7 +398,7 @@ kernel found reads x writes y {
   }
 }
 )"},
-    {"alone", R"(symbol n
+                                 {"alone", R"(symbol n
 buffer x : f32[n] input
 buffer y : f32[1] output
 kernel alone reads x writes y {
@@ -407,7 +409,7 @@ kernel alone reads x writes y {
   store y[0] = s
 }
 )"},
-    {"words", R"(symbol float
+                                 {"words", R"(symbol float
 symbol main
 buffer kernel : f32[float] input
 buffer var : f32[float] output
@@ -420,8 +422,7 @@ kernel __global reads kernel writes var {
 }
 )"}};
 
-constexpr Text group_texts[] = {
-    {"reversed", R"(symbol n
+constexpr Text group_texts[] = {{"reversed", R"(symbol n
 buffer x : f32[64*n] input
 buffer y : f32[64*n] output
 kernel reversed threads 64 reads x writes y {
@@ -434,7 +435,7 @@ kernel reversed threads 64 reads x writes y {
   }
 }
 )"},
-    {"reduced", R"(symbol n
+                                {"reduced", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n] output
@@ -463,7 +464,7 @@ kernel reduced threads 32 reads x writes y {
   }
 }
 )"},
-    {"uneven", R"(symbol n
+                                {"uneven", R"(symbol n
 buffer o : i64[n] input
 buffer y : f32[8*n] output
 kernel uneven threads 8 reads o writes y {
@@ -483,7 +484,37 @@ kernel uneven threads 8 reads o writes y {
 }
 )"}};
 
+constexpr Text exchange_texts[] = {{"exchanged", R"(symbol n
+buffer x : f32[8*n] input
+buffer k : i64[8*n] input
+buffer y : f32[8*n] output
+buffer z : i64[8*n] output
+kernel exchanged threads 8 reads x, k writes y, z {
+  for i in 0 .. n parallel {
+    let a : f32 = x[8 * i + thread]
+    exchange b = a by 4
+    let c : i64 = k[8 * i + thread]
+    exchange d = c by 1
+    let e : bool = a < b
+    exchange f = e by 2
+    let g : i32 = i32(c)
+    exchange h = g by 2
+    store y[8 * i + thread] = select(f, b, f32(h))
+    store z[8 * i + thread] = d
+  }
+}
+)"}};
+
 }  // namespace
+
+const std::vector<CorpusEntry>& exchange_corpus() {
+  static const std::vector<CorpusEntry> all = [] {
+    std::vector<CorpusEntry> list;
+    for (const Text& t : exchange_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
+    return list;
+  }();
+  return all;
+}
 
 const std::vector<CorpusEntry>& scalar_corpus() {
   static const std::vector<CorpusEntry> all = [] {

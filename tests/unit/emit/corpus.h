@@ -18,5 +18,7 @@ struct CorpusEntry {
 const std::vector<CorpusEntry>& scalar_corpus();
 // Groups of threads with shared arrays and barriers.
 const std::vector<CorpusEntry>& group_corpus();
+// Groups whose threads exchange values.
+const std::vector<CorpusEntry>& exchange_corpus();
 
 }  // namespace tang

@@ -26,12 +26,13 @@ using loop::Role;
 Capability generous(Dialect dialect) {
   Capability c = least(dialect);
   c.buffers = 16;
+  c.subgroup = 32;
   return c;
 }
 
 std::vector<CorpusEntry> corpus() {
   std::vector<CorpusEntry> all;
-  for (const auto* list : {&scalar_corpus(), &group_corpus()})
+  for (const auto* list : {&scalar_corpus(), &group_corpus(), &exchange_corpus()})
     for (const CorpusEntry& e : *list) all.push_back(e);
   return all;
 }
@@ -45,8 +46,8 @@ TEST(GpuSource, NvrtcTakesCuda) {
       const auto source = gpu_source(e.program, {generous(Dialect::cuda), wide});
       ASSERT_TRUE(source) << e.name << ": " << source.error().message;
       for (const GpuFunction& f : source->functions) {
-        const std::string log = Nvrtc::instance().compile(
-            f.source, {"--gpu-architecture=compute_80", "--fmad=false"});
+        const std::string log =
+            Nvrtc::instance().compile(f.source, {"--gpu-architecture=compute_80", "--fmad=false"});
         EXPECT_EQ(log, "") << e.name << "\n" << f.source;
         ++compiled;
         if (!log.empty()) return;
@@ -56,7 +57,8 @@ TEST(GpuSource, NvrtcTakesCuda) {
   EXPECT_GT(compiled, 50);
 }
 
-// ---- compilers of the command line ---------------------------------------------------------------
+// ---- compilers of the command line
+// ---------------------------------------------------------------
 
 bool has(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
@@ -95,6 +97,30 @@ TEST(GpuSource, GlslangTakesGlsl) {
   }
 }
 
+TEST(GpuSource, ClangTakesMsl) {
+  if (!has("clang-14")) GTEST_SKIP() << "there is no clang-14";
+  const std::string folder = testing::TempDir() + "tang_msl";
+  std::filesystem::create_directories(folder);
+  std::string command;
+  int count = 0;
+  for (const CorpusEntry& e : corpus()) {
+    const auto source = gpu_source(e.program, {generous(Dialect::msl), count % 2 == 1});
+    if (!source && source.error().id == "E0922") continue;
+    ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+    for (const GpuFunction& f : source->functions) {
+      write_file(fmt::format("{}/{}.metal", folder, e.name), f.source);
+      command += fmt::format(
+          "&& clang-14 -x cl -cl-std=clc++2021 -target x86_64-linux-gnu "
+          "-fsyntax-only -Werror -Wno-unknown-attributes -Wno-unknown-pragmas "
+          "-Wno-unused -I tests/unit/emit/msl {}/{}.metal ",
+          folder, e.name);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 50);
+  EXPECT_EQ(std::system(("true " + command).c_str()), 0);
+}
+
 // Writes the sources where TANG_TEST_SOURCES says, for other compilers to read.
 TEST(GpuSource, WgslIsEmitted) {
   const char* folder = std::getenv("TANG_TEST_SOURCES");
@@ -122,12 +148,15 @@ struct Memories {
 // Numbers that are special to somebody, in turn.
 void fill(std::vector<std::byte>& memory, Format format, int64_t count, size_t seed,
           const std::string& name) {
-  const double reals[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-4, 0.5, -0.5, 1, -1, 2.5, -3.75,
-                          7, 20, -20, 45, 50, -88, 89, 100, -100, 1e4, -1e4, 1e-30, 65504, 70000,
-                          447, 6e-8, 1e-45, -3e9, 1e19, 0.3, -0.7, 3.4e38, 464, 3, -2, 127.5};
-  const int64_t integers[] = {0, 1, -1, 2, 7, -7, 3, 100, -128, 127, 128, 255, 300, -300, INT32_MAX,
-                              INT32_MIN, 4294967297, -4294967297, INT64_MAX, INT64_MIN, 12345678901,
-                              3000000000, 15, -8, 8, -9, 16, 65536, 16777217, 33554435};
+  const double reals[] = {0.0,  -0.0,  INFINITY, -INFINITY, NAN,   1e-4,  0.5, -0.5, 1,     -1,
+                          2.5,  -3.75, 7,        20,        -20,   45,    50,  -88,  89,    100,
+                          -100, 1e4,   -1e4,     1e-30,     65504, 70000, 447, 6e-8, 1e-45, -3e9,
+                          1e19, 0.3,   -0.7,     3.4e38,    464,   3,     -2,  127.5};
+  const int64_t integers[] = {
+      0,          1,           -1,        2,         7,           -7,         3,         100,
+      -128,       127,         128,       255,       300,         -300,       INT32_MAX, INT32_MIN,
+      4294967297, -4294967297, INT64_MAX, INT64_MIN, 12345678901, 3000000000, 15,        -8,
+      8,          -9,          16,        65536,     16777217,    33554435};
   const bool sizes = name == "o", places = name == "r" && format == Format::i32;
   for (int64_t k = 0; k < count; ++k) {
     const size_t at = static_cast<size_t>(k) * (seed * 2 + 1) + seed * 5;
@@ -146,8 +175,7 @@ void fill(std::vector<std::byte>& memory, Format format, int64_t count, size_t s
 
 Memories prepare(const LoopProgram& program) {
   Memories run;
-  for (size_t k = 0; k < program.symbols.size(); ++k)
-    run.symbols.push_back(k == 0 ? 41 : 37);
+  for (size_t k = 0; k < program.symbols.size(); ++k) run.symbols.push_back(k == 0 ? 41 : 37);
   for (size_t k = 0; k < program.buffers.size(); ++k) {
     const loop::Buffer& b = program.buffers[k];
     const int64_t count = *b.count.evaluate(run.symbols);
@@ -237,7 +265,8 @@ void compare(const CorpusEntry& e, const Memories& expected, const Memories& fou
       const bool same = exact ? (std::isnan(want) && std::isnan(got)) ||
                                     std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got)
                               : agree(row, b.format, want, got);
-      ASSERT_TRUE(same) << e.name << " " << row << " " << b.name << "[" << i << "]: " << want << ", " << got;
+      ASSERT_TRUE(same) << e.name << " " << row << " " << b.name << "[" << i << "]: " << want
+                        << ", " << got;
     }
     const size_t bytes = static_cast<size_t>(*bytes_for(b.format, count));
     for (size_t i = bytes; i < bytes + 64; ++i)
