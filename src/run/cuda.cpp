@@ -1,5 +1,7 @@
 #include "run/cuda.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "run/cuda_state.h"
@@ -39,49 +41,137 @@ class CudaModule : public GpuModule {
   std::vector<Function> functions_;
 };
 
-class CudaSequence : public GpuSequence {
- public:
-  CudaSequence(Shared shared, std::string what, Owned<cuda::GraphExec> graph,
-               Owned<cuda::Event> begin, Owned<cuda::Event> end)
-      : shared_(std::move(shared)),
-        what_(std::move(what)),
-        graph_(std::move(graph)),
-        begin_(std::move(begin)),
-        end_(std::move(end)) {}
-
-  Result<double> run(int64_t rounds) override {
-    const cuda::Api& api = shared_->api;
-    const Current current(*shared_);
-    Result<void> launched = launch(rounds);
-    // Waits for what was launched, whatever became of it.
-    const int code = api.StreamSynchronize(shared_->stream);
-    if (!launched) return tl::unexpected(launched.error());
-    if (code != 0) return cuda::failure(api, "StreamSynchronize", code, what_);
-    float ms = 0;
-    TANG_CUDA_CALL(what_, EventElapsedTime, &ms, begin_.get(), end_.get());
-    return static_cast<double>(ms);
-  }
-
- private:
-  Result<void> launch(int64_t rounds) {
-    const cuda::Api& api = shared_->api;
-    TANG_CUDA_CALL(what_, EventRecord, begin_.get(), shared_->stream);
-    for (int64_t k = 0; k < rounds; ++k)
-      TANG_CUDA_CALL(what_, GraphLaunch, graph_.get(), shared_->stream);
-    TANG_CUDA_CALL(what_, EventRecord, end_.get(), shared_->stream);
-    return {};
-  }
-
-  Shared shared_;
-  std::string what_;  // the kernels, for messages
-  Owned<cuda::GraphExec> graph_;
-  Owned<cuda::Event> begin_, end_;
-};
+cuda::Address address(const GpuMemory& memory, int64_t offset) {
+  return static_cast<const CudaMemory&>(memory).address() + static_cast<cuda::Address>(offset);
+}
 
 std::string describe(const GpuLaunch& launch, int64_t threads) {
   return fmt::format("kernel `{}` ({} groups of {} threads)", launch.kernel, launch.groups,
                      threads);
 }
+
+// The launches of a sequence, to be made graphs of. The context is current.
+class Recorder {
+ public:
+  Recorder(Shared shared, const CudaModule& functions, std::span<const GpuLaunch> launches)
+      : shared_(std::move(shared)),
+        functions_(functions),
+        launches_(launches.begin(), launches.end()),
+        what_(describe_all()) {}
+
+  const std::string& what() const { return what_; }  // the kernels, for messages
+  int64_t count() const { return static_cast<int64_t>(launches_.size()); }
+
+  // All launches `rounds` times as a graph, each after the one before.
+  Result<Owned<cuda::GraphExec>> graph(int64_t rounds) const {
+    const cuda::Api& api = shared_->api;
+    auto captured = capture(rounds);
+    if (!captured) return tl::unexpected(captured.error());
+    cuda::GraphExec made = nullptr;
+    TANG_CUDA_CALL(what_, GraphInstantiate, &made, captured->get(), 0);
+    return Owned<cuda::GraphExec>(shared_, made, api.GraphExecDestroy);
+  }
+
+ private:
+  Result<Owned<cuda::Graph>> capture(int64_t rounds) const {
+    const cuda::Api& api = shared_->api;
+    TANG_CUDA_CALL(what_, StreamBeginCapture, shared_->stream, cuda::capture_thread_local);
+    Result<void> launched;
+    for (int64_t round = 0; round < rounds && launched; ++round)
+      for (size_t k = 0; k < launches_.size() && launched; ++k) launched = launch(launches_[k]);
+    cuda::Graph made = nullptr;
+    const int code = api.StreamEndCapture(shared_->stream, &made);
+    Owned<cuda::Graph> graph(shared_, made, api.GraphDestroy);
+    if (!launched) return tl::unexpected(launched.error());
+    if (code != 0) return cuda::failure(api, "StreamEndCapture", code, what_);
+    return graph;
+  }
+
+  // Values of the arguments are copied by the driver.
+  Result<void> launch(const GpuLaunch& l) const {
+    const cuda::Api& api = shared_->api;
+    const CudaModule::Function& f = functions_[l.function];
+    std::vector<cuda::Address> addresses;
+    for (const GpuBinding& b : l.bindings) addresses.push_back(address(*b.memory, b.offset));
+    std::vector<int64_t> symbols = l.symbols;
+    std::vector<void*> arguments;
+    for (cuda::Address& a : addresses) arguments.push_back(&a);
+    for (int64_t& s : symbols) arguments.push_back(&s);
+    TANG_CUDA_CALL(describe(l, f.threads), LaunchKernel, f.function,
+                   static_cast<unsigned>(l.groups), 1, 1, static_cast<unsigned>(f.threads), 1, 1, 0,
+                   shared_->stream, arguments.data(), nullptr);
+    return {};
+  }
+
+  std::string describe_all() const {
+    constexpr size_t most = 8;
+    std::string text = launches_.size() > 1 ? "one of " : "";
+    for (size_t k = 0; k < launches_.size() && k < most; ++k) {
+      const GpuLaunch& l = launches_[k];
+      text += fmt::format("{}{}", k ? ", " : "", describe(l, functions_[l.function].threads));
+    }
+    if (launches_.size() > most) text += fmt::format(" and {} more", launches_.size() - most);
+    return text;
+  }
+
+  Shared shared_;
+  const CudaModule& functions_;
+  std::vector<GpuLaunch> launches_;
+  std::string what_;
+};
+
+// A graph of one round, and for many rounds one of several: a kernel in a graph costs less than a
+// launch of a graph.
+class CudaSequence : public GpuSequence {
+ public:
+  CudaSequence(Shared shared, Recorder recorder, Owned<cuda::GraphExec> graph,
+               Owned<cuda::Event> begin, Owned<cuda::Event> end)
+      : shared_(std::move(shared)),
+        recorder_(std::move(recorder)),
+        one_(std::move(graph)),
+        begin_(std::move(begin)),
+        end_(std::move(end)) {}
+
+  Result<double> run(int64_t rounds) override {
+    const cuda::Api& api = shared_->api;
+    const std::string& what = recorder_.what();
+    const Current current(*shared_);
+    if (rounds >= 2 * several() && several() > 1 && !many_.get()) {
+      auto graph = recorder_.graph(several());
+      if (!graph) return tl::unexpected(graph.error());
+      many_ = std::move(*graph);
+    }
+    const Result<void> launched = launch(rounds);
+    // Waits for what was launched, whatever became of it.
+    const int code = api.StreamSynchronize(shared_->stream);
+    if (!launched) return tl::unexpected(launched.error());
+    if (code != 0) return cuda::failure(api, "StreamSynchronize", code, what);
+    float ms = 0;
+    TANG_CUDA_CALL(what, EventElapsedTime, &ms, begin_.get(), end_.get());
+    return static_cast<double>(ms);
+  }
+
+ private:
+  int64_t several() const { return 128 / std::max<int64_t>(recorder_.count(), 1); }
+
+  Result<void> launch(int64_t rounds) {
+    const cuda::Api& api = shared_->api;
+    const std::string& what = recorder_.what();
+    TANG_CUDA_CALL(what, EventRecord, begin_.get(), shared_->stream);
+    while (rounds > 0) {
+      const bool many = many_.get() && rounds >= several();
+      TANG_CUDA_CALL(what, GraphLaunch, many ? many_.get() : one_.get(), shared_->stream);
+      rounds -= many ? several() : 1;
+    }
+    TANG_CUDA_CALL(what, EventRecord, end_.get(), shared_->stream);
+    return {};
+  }
+
+  Shared shared_;
+  Recorder recorder_;
+  Owned<cuda::GraphExec> one_, many_;
+  Owned<cuda::Event> begin_, end_;
+};
 
 class CudaDriver : public GpuDriver {
  public:
@@ -151,27 +241,20 @@ class CudaDriver : public GpuDriver {
                                               std::span<const GpuLaunch> launches) override {
     const cuda::Api& api = shared_->api;
     const Current current(*shared_);
-    const auto& functions = static_cast<const CudaModule&>(module);
-    auto graph = capture(functions, launches);
+    Recorder recorder(shared_, static_cast<const CudaModule&>(module), launches);
+    const std::string what = recorder.what();
+    auto graph = recorder.graph(1);
     if (!graph) return tl::unexpected(graph.error());
-    const std::string what = describe_all(functions, launches);
-    cuda::GraphExec made = nullptr;
-    TANG_CUDA_CALL(what, GraphInstantiate, &made, graph->get(), 0);
-    Owned<cuda::GraphExec> exec(shared_, made, api.GraphExecDestroy);
     cuda::Event event = nullptr;
     TANG_CUDA_CALL(what, EventCreate, &event, cuda::event_default);
     Owned<cuda::Event> begin(shared_, event, api.EventDestroy);
     TANG_CUDA_CALL(what, EventCreate, &event, cuda::event_default);
     Owned<cuda::Event> end(shared_, event, api.EventDestroy);
-    return std::make_unique<CudaSequence>(shared_, what, std::move(exec), std::move(begin),
-                                          std::move(end));
+    return std::make_unique<CudaSequence>(shared_, std::move(recorder), std::move(*graph),
+                                          std::move(begin), std::move(end));
   }
 
  private:
-  static cuda::Address address(const GpuMemory& memory, int64_t offset) {
-    return static_cast<const CudaMemory&>(memory).address() + static_cast<cuda::Address>(offset);
-  }
-
   tl::unexpected<Diagnostic> over_limit(const GpuFunction& f, std::string_view what, int64_t needed,
                                         int64_t limit) const {
     return error("E0921",
@@ -195,52 +278,6 @@ class CudaDriver : public GpuDriver {
                    result.function);
     if (f.threads > most) return over_limit(f, "threads", f.threads, most);
     return result;
-  }
-
-  // The launches as a graph, each after the one before.
-  Result<Owned<cuda::Graph>> capture(const CudaModule& functions,
-                                     std::span<const GpuLaunch> launches) {
-    const cuda::Api& api = shared_->api;
-    TANG_CUDA_CALL("recording", StreamBeginCapture, shared_->stream, cuda::capture_thread_local);
-    Result<void> launched;
-    for (const GpuLaunch& l : launches) {
-      launched = launch(functions[l.function], l);
-      if (!launched) break;
-    }
-    cuda::Graph made = nullptr;
-    const int code = api.StreamEndCapture(shared_->stream, &made);
-    Owned<cuda::Graph> graph(shared_, made, api.GraphDestroy);
-    if (!launched) return tl::unexpected(launched.error());
-    if (code != 0)
-      return cuda::failure(api, "StreamEndCapture", code, describe_all(functions, launches));
-    return graph;
-  }
-
-  // Values of the arguments are copied by the driver.
-  Result<void> launch(const CudaModule::Function& f, const GpuLaunch& l) {
-    const cuda::Api& api = shared_->api;
-    std::vector<cuda::Address> addresses;
-    for (const GpuBinding& b : l.bindings) addresses.push_back(address(*b.memory, b.offset));
-    std::vector<int64_t> symbols = l.symbols;
-    std::vector<void*> arguments;
-    for (cuda::Address& a : addresses) arguments.push_back(&a);
-    for (int64_t& s : symbols) arguments.push_back(&s);
-    TANG_CUDA_CALL(describe(l, f.threads), LaunchKernel, f.function,
-                   static_cast<unsigned>(l.groups), 1, 1, static_cast<unsigned>(f.threads), 1, 1, 0,
-                   shared_->stream, arguments.data(), nullptr);
-    return {};
-  }
-
-  static std::string describe_all(const CudaModule& functions,
-                                  std::span<const GpuLaunch> launches) {
-    constexpr size_t most = 8;
-    std::string text = launches.size() > 1 ? "one of " : "";
-    for (size_t k = 0; k < launches.size() && k < most; ++k) {
-      const GpuLaunch& l = launches[k];
-      text += fmt::format("{}{}", k ? ", " : "", describe(l, functions[l.function].threads));
-    }
-    if (launches.size() > most) text += fmt::format(" and {} more", launches.size() - most);
-    return text;
   }
 
   Shared shared_;

@@ -1,5 +1,5 @@
 // The driver over CUDA: NVRTC compiles (nvrtc.h), the driver of the GPU runs. A sequence is one
-// CUDA graph; times are from events around its launches.
+// CUDA graph, many rounds of it a graph of several; times are from events around its launches.
 //
 // The calling thread's context is used where it has one, otherwise the primary context of the
 // first device. Static shared memory ends at 48 KiB (E0921).

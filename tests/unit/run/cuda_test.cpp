@@ -272,11 +272,28 @@ TEST_F(CudaFakeTest, RecordsOneGraphAndLaunchesItOften) {
   EXPECT_THAT(fakes_.calls,
               ElementsAre("BeginCapture", "Launch 4 32 4096 11", "LaunchKernel",
                           "Launch 5 32 4352 12", "LaunchKernel", "EndCapture", "Instantiate",
-                          "EventCreate", "EventCreate", "GraphDestroy"));
+                          "GraphDestroy", "EventCreate", "EventCreate"));
   fakes_.calls.clear();
   EXPECT_EQ(*(*sequence)->run(2), 1.5);
   EXPECT_THAT(fakes_.calls, ElementsAre("EventRecord", "GraphLaunch", "GraphLaunch", "EventRecord",
                                         "Synchronize"));
+}
+
+// Two launches a round: 64 rounds are a graph.
+TEST_F(CudaFakeTest, ManyRoundsAreLaunchedTogether) {
+  Ready r;
+  if (!r.make()) GTEST_SKIP() << "no NVRTC for sm_80";
+  auto sequence = r.driver->record(*r.module, r.launches);
+  ASSERT_TRUE(sequence) << sequence.error().message;
+  const auto count = [&](const std::string& call) {
+    return std::ranges::count(fakes_.calls, call);
+  };
+  for (const bool first : {true, false}) {
+    fakes_.calls.clear();
+    ASSERT_TRUE((*sequence)->run(2 * 64 + 3));
+    EXPECT_EQ(count("GraphLaunch"), 2 + 3);
+    EXPECT_EQ(count("LaunchKernel"), first ? 128 : 0);
+  }
 }
 
 // Whatever call fails, a run does not succeed, and nothing is left behind.
