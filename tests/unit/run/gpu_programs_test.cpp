@@ -1,5 +1,6 @@
 // Whole loop programs on the GPUs of this machine, against the virtual machine: through run(),
 // kernel by kernel, and as residents. OpenCL runs on the processor where there is no GPU.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include "loop/verify.h"
 #include "run/cuda.h"
 #include "run/gpu_device.h"
+#include "run/nvrtc.h"
 #include "run/opencl.h"
 
 namespace tang {
@@ -324,6 +326,28 @@ TEST_P(GpuPrograms, ThreadsExchangeValues) {
     want[1].set(i, sum);
   }
   expect_runs(p, *executable, symbols, want);
+}
+
+// The emitted CUDA of all programs compiles without a GPU, and nothing is spilled.
+TEST(GpuSources, CompileForCuda) {
+  const auto known = nvrtc_architectures();
+  if (!known) GTEST_SKIP() << known.error().message;
+  const std::vector<std::pair<int, std::string>> architectures = {
+      {80, "sm_80"}, {90, "sm_90a"}, {100, "sm_100a"}};
+  for (const auto& [number, architecture] : architectures) {
+    if (std::ranges::find(*known, number) == known->end()) continue;
+    for (const std::string_view text :
+         {chain, product, integers, doubles, in_place, reversed, folded}) {
+      const LoopProgram p = loop::parse_program(text, "test").value();
+      for (const bool wide : {false, true}) {
+        const auto source = gpu_source(p, {least(Dialect::cuda), wide});
+        ASSERT_TRUE(source) << source.error().message;
+        const auto cubins = nvrtc_compile(source->functions, architecture);
+        ASSERT_TRUE(cubins) << cubins.error().message;
+        for (const Cubin& cubin : *cubins) EXPECT_EQ(cubin.usage.spilled_bytes, 0);
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, GpuPrograms, ::testing::Values("opencl", "cuda"),
