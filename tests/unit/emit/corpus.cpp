@@ -50,45 +50,70 @@ bool takes(OpRule rule, Type type) {
   return false;
 }
 
-// y[i] = op(a[i], b[i], c[i]) in one type.
-LoopProgram operation(Op op, Type type) {
+// y[k n + i] = op_k(a[i], b[i], c[i]): all operations on a type of which `wanted` says so.
+template <class Wanted>
+CorpusEntry operations(const std::string& name, Type type, Type result, Wanted wanted) {
   Builder b;
-  const loop::OpInfo& row = loop::info(op);
   const ParamId n = b.symbol("n");
+  const auto c = b.buffer("c", Format::boolean, Poly::param(n), Role::input);
   std::vector<loop::BufferId> from;
-  for (int k = 0; k < row.arity; ++k) {
-    const bool condition = row.rule == OpRule::select && k == 0;
-    from.push_back(b.buffer(std::string(1, static_cast<char>('a' + k)),
-                            condition ? Format::boolean : storage_of(type), Poly::param(n),
-                            Role::input));
-  }
-  const bool compares = row.rule == OpRule::compare;
-  const auto y =
-      b.buffer("y", compares ? Format::boolean : storage_of(type), Poly::param(n), Role::output);
+  for (const char* x : {"a", "b", "d"})
+    from.push_back(b.buffer(x, storage_of(type), Poly::param(n), Role::input));
+  CorpusEntry entry;
+  for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k)
+    if (wanted(static_cast<Op>(k))) entry.rows.emplace_back(loop::info(static_cast<Op>(k)).name);
+  const auto rows = static_cast<int64_t>(entry.rows.size());
+  const auto y = b.buffer("y", storage_of(result), Poly(rows) * Poly::param(n), Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
       [&](Value i) {
-        std::vector<Value> args;
-        for (const auto id : from) args.push_back(b.load(id, i));
-        b.store(y, i, b.op(op, std::span<const Value>(args)));
+        int64_t row = 0;
+        for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k) {
+          const Op op = static_cast<Op>(k);
+          if (!wanted(op)) continue;
+          std::vector<Value> args;
+          const bool selects = loop::info(op).rule == OpRule::select;
+          if (selects) args.push_back(b.load(c, i));
+          while (static_cast<int>(args.size()) < loop::info(op).arity)
+            args.push_back(b.load(from[args.size() - (selects ? 1 : 0)], i));
+          const Value at = b.add(b.mul(b.integer(row++), b.symbol(n)), i);
+          b.store(y, at, b.op(op, std::span<const Value>(args)));
+        }
       },
       shared_loop);
   b.end_kernel();
-  return finish(b, fmt::format("{} {}", row.name, name(type)));
+  entry.name = name;
+  entry.program = finish(b, name);
+  return entry;
 }
 
-LoopProgram cast(Type from, Type to) {
+// Casts from all types to one.
+CorpusEntry casts(Type to) {
   Builder b;
   const ParamId n = b.symbol("n");
-  const auto x = b.buffer("x", storage_of(from), Poly::param(n), Role::input);
-  const auto y = b.buffer("y", storage_of(to), Poly::param(n), Role::output);
+  CorpusEntry entry;
+  std::vector<loop::BufferId> from;
+  for (const Type type : {Type::f32, Type::i64, Type::i32, Type::boolean, Type::f64}) {
+    if (type == to) continue;
+    entry.rows.emplace_back(name(type));
+    from.push_back(b.buffer("x", storage_of(type), Poly::param(n), Role::input));
+  }
+  const auto y = b.buffer("y", storage_of(to), Poly(static_cast<int64_t>(from.size())) * Poly::param(n),
+                          Role::output);
   b.begin_kernel("k");
   b.for_(
-      "i", b.integer(0), b.symbol(n), [&](Value i) { b.store(y, i, b.cast(to, b.load(x, i))); },
+      "i", b.integer(0), b.symbol(n),
+      [&](Value i) {
+        for (size_t k = 0; k < from.size(); ++k)
+          b.store(y, b.add(b.mul(b.integer(static_cast<int64_t>(k)), b.symbol(n)), i),
+                  b.cast(to, b.load(from[k], i)));
+      },
       shared_loop);
   b.end_kernel();
-  return finish(b, "cast");
+  entry.name = fmt::format("cast_{}", name(to));
+  entry.program = finish(b, entry.name);
+  return entry;
 }
 
 // y[i] = x[i] from a format, and back from what it is read as.
@@ -112,17 +137,34 @@ LoopProgram copy(Format from, Format to) {
   return finish(b, fmt::format("{} to {}", name(from), name(to)));
 }
 
-LoopProgram rounding(Format format, Type type) {
+// Roundings of a type to all its formats.
+CorpusEntry roundings(Type type) {
   Builder b;
   const ParamId n = b.symbol("n");
+  CorpusEntry entry;
+  std::vector<Format> formats;
+  for (int k = 0; k < format_count; ++k) {
+    const Format f = static_cast<Format>(k);
+    if (is_block(f) || kind(f) == Kind::boolean || (kind(f) == Kind::real) != is_real(type)) continue;
+    formats.push_back(f);
+    entry.rows.emplace_back(name(f));
+  }
   const auto x = b.buffer("x", storage_of(type), Poly::param(n), Role::input);
-  const auto y = b.buffer("y", storage_of(type), Poly::param(n), Role::output);
+  const auto y = b.buffer("y", storage_of(type),
+                          Poly(static_cast<int64_t>(formats.size())) * Poly::param(n), Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
-      [&](Value i) { b.store(y, i, b.round(format, b.load(x, i))); }, shared_loop);
+      [&](Value i) {
+        for (size_t k = 0; k < formats.size(); ++k)
+          b.store(y, b.add(b.mul(b.integer(static_cast<int64_t>(k)), b.symbol(n)), i),
+                  b.round(formats[k], b.load(x, i)));
+      },
+      shared_loop);
   b.end_kernel();
-  return finish(b, fmt::format("round {} {}", name(format), name(type)));
+  entry.name = fmt::format("round_{}", name(type));
+  entry.program = finish(b, entry.name);
+  return entry;
 }
 
 LoopProgram parsed(const std::string& text, const std::string& name) {
@@ -134,13 +176,17 @@ LoopProgram parsed(const std::string& text, const std::string& name) {
 }
 
 void add_operations(std::vector<CorpusEntry>& all) {
-  for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k) {
-    const Op op = static_cast<Op>(k);
-    for (const Type type : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean}) {
-      const bool same = type == Type::boolean && (op == Op::eq || op == Op::ne);
-      if (takes(loop::info(op).rule, type) || same)
-        all.push_back({fmt::format("{}_{}", loop::info(op).name, name(type)), operation(op, type)});
-    }
+  for (const Type type : {Type::f32, Type::i64, Type::i32, Type::boolean, Type::f64}) {
+    all.push_back(operations(fmt::format("values_{}", name(type)), type, type, [&](Op op) {
+      return loop::info(op).rule != OpRule::compare && takes(loop::info(op).rule, type);
+    }));
+    all.push_back(
+        operations(fmt::format("compare_{}", name(type)), type, Type::boolean, [&](Op op) {
+          const bool same = type == Type::boolean && (op == Op::eq || op == Op::ne);
+          return loop::info(op).rule == OpRule::compare && (same || type != Type::boolean);
+        }));
+    all.push_back(casts(type));
+    if (type != Type::boolean) all.push_back(roundings(type));
   }
 }
 
@@ -148,23 +194,11 @@ void add_formats(std::vector<CorpusEntry>& all) {
   for (int k = 0; k < format_count; ++k) {
     const Format f = static_cast<Format>(k);
     const Type type = loop::compute_type(f);
-    all.push_back({fmt::format("load_{}", name(f)), copy(f, storage_of(type))});
+    all.push_back({fmt::format("load_{}", name(f)), {}, copy(f, storage_of(type))});
     if (type == Type::f64 && f != Format::f64)
-      all.push_back({fmt::format("load_{}_f32", name(f)), copy(f, Format::f32)});
-    if (is_block(f)) continue;
-    all.push_back({fmt::format("store_{}", name(f)), copy(storage_of(type), f)});
-    if (kind(f) == Kind::boolean) continue;
-    const bool real = kind(f) == Kind::real;
-    for (const Type t : real ? std::vector{Type::f32, Type::f64} : std::vector{Type::i64, Type::i32})
-      all.push_back({fmt::format("round_{}_{}", name(f), name(t)), rounding(f, t)});
+      all.push_back({fmt::format("load_{}_f32", name(f)), {}, copy(f, Format::f32)});
+    if (!is_block(f)) all.push_back({fmt::format("store_{}", name(f)), {}, copy(storage_of(type), f)});
   }
-}
-
-void add_casts(std::vector<CorpusEntry>& all) {
-  for (const Type from : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean})
-    for (const Type to : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean})
-      if (from != to)
-        all.push_back({fmt::format("cast_{}_{}", name(from), name(to)), cast(from, to)});
 }
 
 // Texts under names.
@@ -455,9 +489,8 @@ const std::vector<CorpusEntry>& scalar_corpus() {
   static const std::vector<CorpusEntry> all = [] {
     std::vector<CorpusEntry> list;
     add_operations(list);
-    add_casts(list);
     add_formats(list);
-    for (const Text& t : scalar_texts) list.push_back({t.name, parsed(t.text, t.name)});
+    for (const Text& t : scalar_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
     return list;
   }();
   return all;
@@ -466,7 +499,7 @@ const std::vector<CorpusEntry>& scalar_corpus() {
 const std::vector<CorpusEntry>& group_corpus() {
   static const std::vector<CorpusEntry> all = [] {
     std::vector<CorpusEntry> list;
-    for (const Text& t : group_texts) list.push_back({t.name, parsed(t.text, t.name)});
+    for (const Text& t : group_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
     return list;
   }();
   return all;

@@ -10,6 +10,7 @@ namespace tang {
 
 struct CorpusEntry {
   std::string name;
+  std::vector<std::string> rows;  // what a row of the output is, where it has several
   LoopProgram program;
 };
 

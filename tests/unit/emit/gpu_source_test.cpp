@@ -4,7 +4,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -26,12 +29,6 @@ Capability generous(Dialect dialect) {
   return c;
 }
 
-bool is_block_load(const std::string& name) {
-  for (const char* block : {"q8_0", "q4_0", "mxfp4", "q4_k", "q6_k"})
-    if (name.find(block) != std::string::npos) return true;
-  return false;
-}
-
 std::vector<CorpusEntry> corpus() {
   std::vector<CorpusEntry> all;
   for (const auto* list : {&scalar_corpus(), &group_corpus()})
@@ -44,7 +41,7 @@ TEST(GpuSource, NvrtcTakesCuda) {
   int compiled = 0;
   for (const bool wide : {false, true}) {
     for (const CorpusEntry& e : corpus()) {
-      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      if (wide && e.name.find('_') != std::string::npos) continue;
       const auto source = gpu_source(e.program, {generous(Dialect::cuda), wide});
       ASSERT_TRUE(source) << e.name << ": " << source.error().message;
       for (const GpuFunction& f : source->functions) {
@@ -56,7 +53,63 @@ TEST(GpuSource, NvrtcTakesCuda) {
       }
     }
   }
-  EXPECT_GT(compiled, 100);
+  EXPECT_GT(compiled, 50);
+}
+
+// ---- compilers of the command line ---------------------------------------------------------------
+
+bool has(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(GpuSource, GlslangTakesGlsl) {
+  if (!has("glslangValidator") || !has("spirv-val"))
+    GTEST_SKIP() << "there is no glslangValidator or spirv-val";
+  const std::string folder = testing::TempDir() + "tang_glsl";
+  std::filesystem::create_directories(folder);
+  for (const bool native : {false, true}) {
+    Capability device = generous(Dialect::glsl);
+    device.threads = 256;
+    device.i64 = device.f64 = native;
+    std::vector<std::string> files;
+    for (const CorpusEntry& e : corpus()) {
+      const auto source = gpu_source(e.program, {device, false});
+      if (!source && source.error().id == "E0922") continue;
+      ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+      for (const GpuFunction& f : source->functions) {
+        files.push_back(fmt::format("{}/{}_{}.comp", folder, native, files.size()));
+        write_file(files.back(), "// " + e.name + "\n" + f.source);
+      }
+    }
+    EXPECT_GT(files.size(), 50U);
+    std::string command = "cd " + folder + " && for f in";
+    for (const std::string& file : files) command += " " + file;
+    command +=
+        "; do glslangValidator -V --target-env vulkan1.1 $f -o $f.spv >$f.log 2>&1 && spirv-val "
+        "--target-env vulkan1.1 $f.spv >>$f.log 2>&1 || { head -1 $f; cat $f.log; exit 1; }; done";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
+}
+
+// Writes the sources where TANG_TEST_SOURCES says, for other compilers to read.
+TEST(GpuSource, WgslIsEmitted) {
+  const char* folder = std::getenv("TANG_TEST_SOURCES");
+  int count = 0;
+  for (const CorpusEntry& e : corpus()) {
+    const auto source = gpu_source(e.program, {generous(Dialect::wgsl), false});
+    if (!source && source.error().id == "E0922") continue;
+    ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+    for (const GpuFunction& f : source->functions) {
+      ++count;
+      EXPECT_EQ(f.source.find("f64"), std::string::npos) << f.source;
+      if (folder) write_file(fmt::format("{}/{}.wgsl", folder, e.name), f.source);
+    }
+  }
+  EXPECT_GT(count, 50);
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -140,12 +193,24 @@ void by_open_cl(const LoopProgram& program, const GpuSource& source, Memories& r
 
 // Whether two reals agree: NaN with NaN, infinities alike, otherwise within the tolerance.
 bool agree(const std::string& name, Format format, double a, double b) {
+  if (name == "mod") return true;  // what is left of a rounded quotient
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
-  if (name.starts_with("mod_f")) return true;  // what is left of a rounded quotient
-  if (name.starts_with("div_f") && std::abs(a - b) <= 1) return true;
+  if (name == "div" && std::abs(a - b) <= 1) return true;
   const double tolerance = format == Format::f64 ? 1e-12 : 2e-6;
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)) + 1e-37;
+}
+
+// What the machine's formulas give far from zero is theirs alone.
+std::optional<double> by_library(const std::string& row, double a) {
+  if (row == "cos") return std::cos(a);
+  if (row == "log1p") return std::log1p(a);
+  if (row == "erf") return std::erf(a);
+  if (row == "erfc") return std::erfc(a);
+  if (row == "tanh") return std::tanh(a);
+  if (row == "softplus") return a > 100 ? a : std::log1p(std::exp(a));
+  if (row == "gelu") return a < -1024 ? 0 : a * 0.5 * std::erfc(-a * 0.7071067811865476);
+  return std::nullopt;
 }
 
 void compare(const CorpusEntry& e, const Memories& expected, const Memories& found, bool exact) {
@@ -156,16 +221,23 @@ void compare(const CorpusEntry& e, const Memories& expected, const Memories& fou
     const int64_t count = *b.count.evaluate(expected.symbols);
     const std::byte *x = expected.memory[owner].data(), *y = found.memory[owner].data();
     for (int64_t i = 0; i < count; ++i) {
+      const std::string row =
+          e.rows.empty() ? "" : e.rows[static_cast<size_t>(i / expected.symbols[0])];
       if (kind(b.format) != Kind::real) {
         ASSERT_EQ(load_integer(b.format, x, i), load_integer(b.format, y, i))
-            << e.name << " " << b.name << "[" << i << "]";
+            << e.name << " " << row << " " << b.name << "[" << i << "]";
         continue;
       }
-      const double want = load_element(b.format, x, i), got = load_element(b.format, y, i);
+      double want = load_element(b.format, x, i);
+      if (e.name.starts_with("values")) {
+        const double a = load_element(b.format, expected.memory[1].data(), i % expected.symbols[0]);
+        if (const auto better = by_library(row, a)) want = round_to(b.format, *better);
+      }
+      const double got = load_element(b.format, y, i);
       const bool same = exact ? (std::isnan(want) && std::isnan(got)) ||
                                     std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got)
-                              : agree(e.name, b.format, want, got);
-      ASSERT_TRUE(same) << e.name << " " << b.name << "[" << i << "]: " << want << ", " << got;
+                              : agree(row, b.format, want, got);
+      ASSERT_TRUE(same) << e.name << " " << row << " " << b.name << "[" << i << "]: " << want << ", " << got;
     }
     const size_t bytes = static_cast<size_t>(*bytes_for(b.format, count));
     for (size_t i = bytes; i < bytes + 64; ++i)
@@ -179,7 +251,7 @@ TEST(GpuSource, OpenClRunsAsTheMachineDoes) {
   device.f64 = true;
   for (const bool wide : {false, true}) {
     for (const CorpusEntry& e : scalar_corpus()) {
-      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      if (wide && e.name.find('_') != std::string::npos) continue;
       const auto source = gpu_source(e.program, {device, wide});
       ASSERT_TRUE(source) << e.name << ": " << source.error().message;
       Memories expected = prepare(e.program), found = expected;
