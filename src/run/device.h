@@ -23,6 +23,24 @@ struct RunTimes {
   double total_ms = 0;
 };
 
+// A program's arguments where its device keeps them, for many runs: decode loops, benchmarks. Used
+// by one thread at a time. The caller's pointers stay valid as long as it does; where the device
+// has memory of its own, what they point to changes by downloads alone and is read by uploads.
+class Resident {
+ public:
+  virtual ~Resident() = default;
+
+  // Runs all kernels, `rounds` times in a row. Gives milliseconds of all rounds together, transfers
+  // left out.
+  virtual Result<double> run(int64_t rounds = 1) = 0;
+
+  // Copies an argument, by its place in Program::arguments(), to the device or back.
+  virtual Result<void> upload(size_t argument) = 0;
+  virtual Result<void> download(size_t argument) = 0;
+  // Downloads all outputs.
+  virtual Result<void> download_outputs() = 0;
+};
+
 // A compiled program. Thread-safe: runs share nothing but the buffers the caller passes, and the
 // device's threads, which serve one run at a time; others do without.
 class Executable {
@@ -45,6 +63,11 @@ class Executable {
   // workspace included (null where the kernel does not touch it). Gives milliseconds.
   virtual Result<double> run_kernel(size_t kernel, std::span<void* const> buffers,
                                     std::span<const int64_t> symbols) const = 0;
+
+  // Places the arguments of run() for many runs, with workspace of its own, and uploads them; what
+  // is prepared is filled already. The executable outlives it.
+  virtual Result<std::unique_ptr<Resident>> resident(std::span<void* const> buffers,
+                                                     std::span<const int64_t> symbols) const;
 
   virtual const LoopProgram& program() const = 0;
 };

@@ -1,0 +1,357 @@
+// What the device of a GPU asks of its driver: launches, transfers, memory, limits.
+#include "run/gpu_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fake_driver.h"
+#include "loop/text.h"
+
+namespace tang {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// t = 2 x, u = t + 1, y = u * 3 over n elements.
+constexpr std::string_view chain = R"(
+symbol n
+buffer x : f32[n] input
+buffer y : f32[n] output
+buffer t : f32[n] workspace
+buffer u : f32[n] workspace
+buffer v : f32[n] workspace
+require n
+kernel t reads x writes t {
+  for i in 0 .. n parallel {
+    store t[i] = 2.0 * x[i]
+  }
+}
+kernel u reads t writes u {
+  for i in 0 .. n parallel {
+    store u[i] = t[i] + 1.0
+  }
+}
+kernel v reads u writes v {
+  for i in 0 .. n parallel {
+    store v[i] = u[i]
+  }
+}
+kernel y reads v writes y {
+  for i in 0 .. n parallel {
+    store y[i] = v[i] * 3.0
+  }
+}
+)";
+
+class GpuDeviceTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Executable> compile(std::string_view text,
+                                      Capability c = FakeDriver::default_capability()) {
+    auto program = loop::parse_program(text, "test");
+    EXPECT_TRUE(program) << program.error().message;
+    auto driver = std::make_unique<FakeDriver>(log_, c);
+    driver_ = driver.get();
+    device_ = std::make_unique<GpuDevice>(std::move(driver));
+    Diagnostics warnings;
+    auto executable = device_->compile(*program, {}, warnings);
+    EXPECT_TRUE(executable) << executable.error().message;
+    return executable ? std::move(*executable) : nullptr;
+  }
+
+  // Kernels of one input and one output: f of the input's first element.
+  void compute() {
+    log_.run = [](const GpuLaunch& launch, std::vector<std::byte*> bytes) {
+      const std::string& k = launch.kernel;
+      const auto at = [&](size_t binding) { return reinterpret_cast<float*>(bytes[binding]); };
+      // Bindings are in the order of buffers: x y t u v.
+      if (k == "t") at(1)[0] = 2 * at(0)[0];
+      if (k == "u") at(1)[0] = at(0)[0] + 1;
+      if (k == "v") at(1)[0] = at(0)[0];
+      if (k == "y") at(0)[0] = at(1)[0] * 3;
+    };
+  }
+
+  FakeLog log_;
+  FakeDriver* driver_ = nullptr;
+  std::unique_ptr<GpuDevice> device_;
+};
+
+TEST_F(GpuDeviceTest, RunsKernelsInOrderAndCopiesArguments) {
+  compute();
+  const auto executable = compile(chain);
+  float x[4] = {5, 0, 0, 0}, y[4] = {0, 7, 7, 7};
+  void* buffers[] = {x, y};
+  const int64_t n = 4;
+  log_.calls.clear();
+  ASSERT_EQ(*executable->workspace_bytes({&n, 1}), 0);
+  const auto times = executable->run(buffers, {&n, 1}, nullptr);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(times->total_ms, 0.5);
+  EXPECT_THAT(y, ElementsAre(33, 7, 7, 7)) << "what no kernel writes keeps its values";
+  EXPECT_EQ(log_.count("record"), 1u);
+  std::vector<std::string> launches;
+  for (const std::string& call : log_.calls)
+    if (call.starts_with("launch")) launches.push_back(call.substr(7, 1));
+  EXPECT_THAT(launches, ElementsAre("t", "u", "v", "y"));
+}
+
+TEST_F(GpuDeviceTest, AllocatesNothingWhenSizesStay) {
+  compute();
+  const auto executable = compile(chain);
+  float x[8] = {5}, y[8] = {};
+  void* buffers[] = {x, y};
+  int64_t n = 4;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  log_.calls.clear();
+  x[0] = 1;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(y[0], 9);
+  EXPECT_EQ(log_.count("allocate"), 0u);
+  EXPECT_EQ(log_.count("record"), 0u);
+  EXPECT_EQ(log_.count("build"), 0u);
+  const int64_t before = log_.live_bytes;
+  n = 8;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(log_.live_bytes, 2 * before) << "memory of other sizes is given back";
+}
+
+TEST_F(GpuDeviceTest, WorkspaceWhoseLivesAreApartIsShared) {
+  const auto executable = compile(chain);
+  std::vector<float> x(1000), y(1000);
+  void* buffers[] = {x.data(), y.data()};
+  const int64_t n = 1000;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(log_.live_bytes, 4 * 4000) << "x, y, t with v, u";
+}
+
+TEST_F(GpuDeviceTest, GivesAllMemoryBack) {
+  auto executable = compile(chain);
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  const int64_t n = 4;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  auto resident = executable->resident(buffers, {&n, 1});
+  ASSERT_TRUE(resident);
+  executable.reset();
+  device_.reset();
+  EXPECT_GT(log_.live_bytes, 0);
+  EXPECT_TRUE((*resident)->run(1)) << "a resident outlives its executable";
+  resident->reset();
+  EXPECT_EQ(log_.live_bytes, 0);
+}
+
+TEST_F(GpuDeviceTest, SingleKernelsSeeWhatTheyReadAndWrite) {
+  compute();
+  const auto executable = compile(chain);
+  float x[4] = {3, 0, 0, 0}, t[4] = {-1, -2, -3, -4};
+  void* buffers[] = {x, nullptr, t, nullptr, nullptr};
+  const int64_t n = 4;
+  ASSERT_TRUE(executable->run_kernel(0, buffers, {&n, 1}));
+  EXPECT_THAT(t, ElementsAre(6, -2, -3, -4)) << "poison stays where nothing is written";
+  EXPECT_EQ(log_.count("launch"), 1u);
+  EXPECT_EQ(log_.count("read"), 1u);
+  const auto wrong = executable->run_kernel(4, buffers, {&n, 1});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().id, "E0701");
+  const auto missing = executable->run_kernel(1, buffers, {&n, 1});
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("`u`"));
+}
+
+TEST_F(GpuDeviceTest, FailedLaunchesAreErrors) {
+  const auto executable = compile(chain);
+  log_.fails = "u";
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  const int64_t n = 4;
+  const auto times = executable->run(buffers, {&n, 1}, nullptr);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().id, "E0912");
+  EXPECT_EQ(log_.count("read"), 0u);
+}
+
+TEST_F(GpuDeviceTest, ResidentsCopyWhenAsked) {
+  compute();
+  const auto executable = compile(chain);
+  float x[4] = {5}, y[4] = {};
+  void* buffers[] = {x, y};
+  const int64_t n = 4;
+  auto resident = executable->resident(buffers, {&n, 1});
+  ASSERT_TRUE(resident);
+  log_.calls.clear();
+  EXPECT_EQ(*(*resident)->run(10), 5.0);
+  EXPECT_EQ(log_.count("launch"), 40u);
+  EXPECT_EQ(log_.count("write") + log_.count("read"), 0u);
+  EXPECT_EQ(y[0], 0);
+  ASSERT_TRUE((*resident)->download_outputs());
+  EXPECT_EQ(y[0], 33);
+  x[0] = 0;
+  ASSERT_TRUE((*resident)->upload(0));
+  ASSERT_TRUE((*resident)->run());
+  ASSERT_TRUE((*resident)->download(1));
+  EXPECT_EQ(y[0], 3);
+}
+
+TEST_F(GpuDeviceTest, RefusesBuffersThatNoKernelCanBind) {
+  Capability c = FakeDriver::default_capability();
+  c.binding_bytes = 4000;
+  const auto executable = compile(chain, c);
+  const int64_t n = 1001;
+  std::vector<float> x(1001), y(1001);
+  void* buffers[] = {x.data(), y.data()};
+  const auto times = executable->run(buffers, {&n, 1}, nullptr);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().id, "E0921");
+  EXPECT_EQ(times.error().exit, Exit::target_limit);
+  EXPECT_EQ(times.error().message,
+            "`x` is 4004 bytes, more than the 4000 that a kernel can bind on a fake");
+  const int64_t fits = 1000;
+  EXPECT_TRUE(executable->run(buffers, {&fits, 1}, nullptr));
+}
+
+TEST_F(GpuDeviceTest, RefusesSizesThatAreNone) {
+  const auto executable = compile(chain);
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  for (const int64_t n : {int64_t{-1}, int64_t{1} << 61, INT64_MAX / 4}) {
+    const auto times = executable->run(buffers, {&n, 1}, nullptr);
+    ASSERT_FALSE(times) << n;
+    EXPECT_TRUE(times.error().id == "E0701" || times.error().id == "E0921") << n;
+    EXPECT_FALSE(executable->resident(buffers, {&n, 1}));
+  }
+  const int64_t n = -1;
+  EXPECT_EQ(executable->workspace_bytes({&n, 1}).error().id, "E0701");
+  EXPECT_EQ(executable->run(buffers, {}, nullptr).error().id, "E0701");
+  EXPECT_EQ(executable->run({}, {&n, 1}, nullptr).error().id, "E0701");
+}
+
+TEST_F(GpuDeviceTest, RefusesMoreMemoryThanThereIs) {
+  Capability c = FakeDriver::default_capability();
+  c.binding_bytes = INT64_MAX;
+  const auto executable = compile(chain, c);
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  const int64_t n = int64_t{1} << 38;
+  const auto times = executable->run(buffers, {&n, 1}, nullptr);
+  ASSERT_FALSE(times);
+  EXPECT_EQ(times.error().id, "E0913");
+  EXPECT_EQ(times.error().exit, Exit::out_of_memory);
+  EXPECT_EQ(log_.count("allocate"), 0u);
+}
+
+TEST_F(GpuDeviceTest, EmptyBuffersHaveMemory) {
+  const auto executable = compile(chain);
+  void* buffers[] = {nullptr, nullptr};
+  const int64_t n = 0;
+  const auto times = executable->run(buffers, {&n, 1}, nullptr);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(log_.count("allocate 16"), 4u);
+  EXPECT_EQ(log_.count("write"), 0u);
+}
+
+TEST_F(GpuDeviceTest, LargeSymbolsTakeTheWideForm) {
+  const auto executable = compile(R"(
+symbol n
+buffer x : f32[4] input
+buffer y : f32[4] output
+kernel y reads x writes y {
+  for i in 0 .. 4 parallel {
+    store y[i] = x[i] + f32(n)
+  }
+}
+)");
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  int64_t n = (1 << 30) - 1;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(log_.count("build"), 1u);
+  ++n;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(log_.count("build"), 2u);
+  EXPECT_NE(driver_->sources[0].functions[0].source, driver_->sources[1].functions[0].source);
+  --n;
+  ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  EXPECT_EQ(log_.count("build"), 2u);
+}
+
+TEST_F(GpuDeviceTest, LaunchesHaveAsManyGroupsAsThereIsWork) {
+  Capability c = FakeDriver::default_capability();
+  c.groups = 100;
+  const auto executable = compile(chain, c);
+  std::vector<float> x(1000), y(1000);
+  void* buffers[] = {x.data(), y.data()};
+  for (const auto& [n, groups] : {std::pair<int64_t, int>{0, 1}, {60, 60}, {1000, 100}}) {
+    log_.calls.clear();
+    ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+    EXPECT_THAT(log_.calls, Contains(fmt::format("launch t {}", groups))) << n;
+  }
+}
+
+// What is prepared comes back to the caller, and goes up with every run.
+TEST_F(GpuDeviceTest, PreparesForAllRuns) {
+  log_.run = [](const GpuLaunch& launch, std::vector<std::byte*> bytes) {
+    const auto at = [&](size_t binding) { return reinterpret_cast<float*>(bytes[binding]); };
+    if (launch.kernel == "p") at(1)[0] = at(0)[0] * 10;        // w p
+    if (launch.kernel == "y") at(1)[0] = at(0)[0] + at(2)[0];  // x y p
+  };
+  const auto executable = compile(R"(
+buffer w : f32[4] input
+buffer x : f32[4] input
+buffer y : f32[4] output
+buffer p : f32[4] prepared
+prepare p reads w writes p {
+  for i in 0 .. 4 parallel {
+    store p[i] = w[i] * 10.0
+  }
+}
+kernel y reads x, p writes y {
+  for i in 0 .. 4 parallel {
+    store y[i] = x[i] + p[i]
+  }
+}
+)");
+  ASSERT_NE(executable, nullptr);
+  float w[4] = {2}, x[4] = {1}, y[4] = {}, p[4] = {};
+  void* buffers[] = {w, x, y, p};
+  ASSERT_TRUE(executable->prepare(buffers, {}, nullptr));
+  EXPECT_EQ(p[0], 20);
+  EXPECT_EQ(log_.count("launch"), 1u);
+  buffers[0] = nullptr;  // runs do without it
+  ASSERT_TRUE(executable->run(buffers, {}, nullptr));
+  EXPECT_EQ(y[0], 21);
+  p[0] = 5;
+  auto resident = executable->resident(buffers, {});
+  ASSERT_TRUE(resident);
+  ASSERT_TRUE((*resident)->run());
+  ASSERT_TRUE((*resident)->download_outputs());
+  EXPECT_EQ(y[0], 6);
+}
+
+// An output that takes an input's memory: one memory on the device, copied once each way.
+TEST_F(GpuDeviceTest, OutputsInPlaceShareTheirInputsMemory) {
+  log_.run = [](const GpuLaunch&, std::vector<std::byte*> bytes) {
+    reinterpret_cast<float*>(bytes[0])[1] += 1;
+  };
+  const auto executable = compile(R"(
+buffer x : f32[4] input
+buffer y : f32[4] output into x
+kernel y reads x writes y {
+  store y[1] = x[1] + 1.0
+}
+)");
+  ASSERT_NE(executable, nullptr);
+  float x[4] = {1, 2, 3, 4};
+  void* buffers[] = {x, x};
+  log_.calls.clear();
+  ASSERT_TRUE(executable->run(buffers, {}, nullptr));
+  EXPECT_THAT(x, ElementsAre(1, 3, 3, 4));
+  EXPECT_THAT(log_.calls,
+              ElementsAre("allocate 16", "write 16", "record 1", HasSubstr("launch y"), "read 16"));
+  ASSERT_TRUE(executable->run_kernel(0, buffers, {}));
+  EXPECT_THAT(x, ElementsAre(1, 4, 3, 4));
+}
+
+}  // namespace
+}  // namespace tang
