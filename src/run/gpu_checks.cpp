@@ -75,6 +75,18 @@ std::vector<int32_t> symbols_of(const GpuLaunch& launch) {
   return values;
 }
 
+uint64_t uniform_bytes(const GpuFunction& function) {
+  return 16 * std::max<uint64_t>(1, (function.symbols.size() + 3) / 4);
+}
+
+std::string machine_of(std::string_view device) {
+  const auto has = [&](std::string_view word) { return device.find(word) != device.npos; };
+  if (has("H100") || has("H200")) return "nvidia.sm90a";
+  if (has("A100")) return "nvidia.sm80";
+  if (has("B200")) return "nvidia.sm100";
+  return "gpu.portable";
+}
+
 int64_t bound_bytes(int64_t bytes) {
   return std::max(granule, (bytes + granule - 1) / granule * granule);
 }

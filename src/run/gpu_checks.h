@@ -25,6 +25,12 @@ Result<void> check_launch(const Capability& device, const GpuFunction& function,
 // The values of a checked launch's symbols.
 std::vector<int32_t> symbols_of(const GpuLaunch& launch);
 
+// Bytes of a uniform buffer with a function's symbols: vectors of four, at least one.
+uint64_t uniform_bytes(const GpuFunction& function);
+
+// The record of machines.def for a device of this name.
+std::string machine_of(std::string_view device);
+
 // Bytes that a binding makes visible, and that memory of `bytes` takes so that every binding fits:
 // whole words of 128 bits, at least one, even of a buffer without elements at the memory's end.
 int64_t bound_bytes(int64_t bytes);

@@ -1,18 +1,11 @@
-#include <string_view>
+#include <algorithm>
 
+#include "run/gpu_checks.h"
 #include "run/vulkan_context.h"
 
 namespace tang::vk {
 
 namespace {
-
-std::string machine_of(std::string_view device) {
-  const auto has = [&](std::string_view word) { return device.find(word) != device.npos; };
-  if (has("H100") || has("H200")) return "nvidia.sm90a";
-  if (has("A100")) return "nvidia.sm80";
-  if (has("B200")) return "nvidia.sm100";
-  return "gpu.portable";
-}
 
 // Threads of a group that exchange values. A size that varies is fixed, or not used.
 void set_subgroup(Abilities& a, const SubgroupProperties& now, const SubgroupSizeProperties& sizes,
