@@ -64,6 +64,8 @@ foreach(kind unit law)
   endforeach()
 endforeach()
 
+include(test_drivers)  # tests of unit_run again, on the drivers of Vulkan that are installed
+
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/text/*.cpp)
 if(sources AND TARGET tang)
   tang_test_program(tang-test ${sources})

@@ -81,8 +81,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
   return VK_SUCCESS;
 }
 
-/* Creates the device with `features` in the place of the first two of the chain's structures that
- * ask for images; the rest of the chain is the caller's. */
+/* Creates the device without images that are indexed. Features that are chained stand at the head,
+ * behind what the loader puts there: to change them further on, all before would have to be copied,
+ * and that is refused. */
 static VkResult create_with(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
                             const VkAllocationCallbacks* allocator, VkDevice* device) {
   VkDeviceCreateInfo own = *info;
@@ -92,8 +93,6 @@ static VkResult create_with(VkPhysicalDevice physical, const VkDeviceCreateInfo*
     set_images(&plain, VK_FALSE);
     own.pEnabledFeatures = &plain;
   }
-  /* The features stand at the chain's head where Dawn chains them; a chain that has them elsewhere
-   * is refused, since copying what stands before them needs its sizes. */
   VkPhysicalDeviceFeatures2 features;
   const VkBaseInStructure* before = NULL;
   const VkBaseInStructure* found = own.pNext;
