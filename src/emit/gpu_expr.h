@@ -1,0 +1,95 @@
+// Expressions and names of one kernel for groups of threads. A value of several lanes is written
+// lane by lane.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emit/gpu_dialect.h"
+#include "emit/gpu_plan.h"
+#include "emit/namer.h"
+#include "emit/writer.h"
+#include "loop/program.h"
+
+namespace tang {
+
+class GpuExpr {
+ public:
+  // Lines that an expression needs before its statement go to `out`. `arguments` are the kernel's
+  // bindings; names are taken from `names`.
+  GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const GpuPlan& plan,
+          const GpuDialect& dialect, bool wide, Namer names, Writer& out);
+
+  // Lanes of a value, with 64 bits where it has them.
+  GpuText value(loop::Value v, int lane = 0);
+  // In the index width. A bound is clamped to it, an address may lose its upper half.
+  GpuText address(loop::Value v, int lane = 0);
+  GpuText bound(loop::Value v);
+  // As the local keeps it.
+  GpuText for_local(loop::LocalId id, loop::Value v, int lane);
+
+  // What was computed before the last statement is forgotten: a new statement begins.
+  void next() { held_.clear(); }
+  // The address in a name or as a constant, so that it may be repeated.
+  std::string repeatable(const GpuText& text, const std::string& type, std::string_view name);
+
+  GpuText load(const GpuArgument& x, const GpuText& at);
+  // Statements that store `value` of `type` as the element.
+  std::vector<std::string> store(const GpuArgument& x, const GpuText& at, loop::Type type,
+                                 const GpuText& value);
+
+  const GpuArgument& argument(loop::BufferId id) const;
+  std::vector<GpuArgument>& arguments() { return arguments_; }
+  const std::vector<std::pair<std::string, std::string>>& symbols() const { return symbols_; }
+  const std::string& local(loop::LocalId id, int lane = 0) const {
+    return locals_[loop::index(id)][static_cast<size_t>(lane)];
+  }
+  std::string type(loop::LocalId id) const;
+  std::string index_type() const;
+  std::string fresh(std::string_view wanted) { return names_.name(wanted); }
+  GpuText sum(const GpuText& a, int64_t b) const;
+
+ private:
+  GpuText wide_value(const loop::Node& n, loop::Value v, int lane);
+  GpuText narrow_index(const loop::Node& n, loop::Value v, int lane);
+  GpuText index_operation(const loop::Node& n, int lane);
+  GpuText index_infix(const loop::Node& n, int lane);
+  GpuText other(const loop::Node& n, int lane);
+  GpuText compare(const loop::Node& n, int lane);
+  GpuText logic(const loop::Node& n, int lane);
+  GpuText choose(const loop::Node& n, int lane, const std::function<GpuText(loop::Value)>& arm);
+  GpuText cast(const loop::Node& n, int lane);
+  GpuText round(const loop::Node& n, int lane);
+  GpuText read(const loop::Node& n, int lane);
+  GpuText call(const loop::Node& n, int lane);
+  GpuText infix(const loop::Node& n, int lane);
+  GpuText widen(const GpuText& index) const;
+  GpuText narrow(const GpuText& value) const;
+  GpuText block(const GpuArgument& x, const GpuText& at, loop::Type as);
+  GpuText raw(const GpuArgument& x, const GpuText& at);
+  GpuText lazily(loop::Value v, const std::function<GpuText(loop::Value)>& print);
+  GpuText zero(loop::Type type) const;
+  std::string stored_bits(Format format, loop::Type type, const GpuText& value) const;
+  bool moved(const loop::Node& n, int lane, loop::Value& from, int& from_lane) const;
+  std::string_view width() const { return wide_ ? "i64" : "i32"; }
+
+  const loop::Program& program_;
+  const loop::Kernel& kernel_;
+  const GpuPlan& plan_;
+  const GpuDialect& dialect_;
+  const bool wide_;
+  Namer names_;
+  Writer& out_;
+  std::vector<GpuArgument> arguments_;
+  std::vector<size_t> argument_of_;  // by buffer
+  std::vector<std::pair<std::string, std::string>> symbols_;
+  std::vector<std::string> symbol_of_;
+  std::vector<std::vector<std::string>> locals_;  // by lane
+  std::string thread_;
+  std::map<uint32_t, GpuText> held_;  // addresses of vectors and of narrow elements, by node
+  int lazy_ = 0;                      // inside of what may not be evaluated
+};
+
+}  // namespace tang

@@ -1,0 +1,126 @@
+// Elements of buffers and arrays in the expressions of gpu_expr.h.
+#include <fmt/format.h>
+
+#include "emit/gpu_expr.h"
+
+namespace tang {
+
+using loop::LocalId;
+using loop::Node;
+using loop::Op;
+using loop::Type;
+using loop::Value;
+
+namespace {
+
+bool is_whole(Format format) {
+  return format == Format::f32 || format == Format::tf32 || format == Format::f64 ||
+         format == Format::i64 || format == Format::i32;
+}
+
+}  // namespace
+
+// The bits of an element that is narrower than a word, as a word.
+GpuText GpuExpr::raw(const GpuArgument& x, const GpuText& at) {
+  const int bits = info(x.format).bits;
+  const std::string index = repeatable(at, index_type(), "at");
+  const auto place = [&](int per) {
+    return dialect_.subscript(fmt::format("{} / {}", index, per), wide_);
+  };
+  const std::string word_type = respell("uint", dialect_.spelling());
+  if (dialect_.packed())
+    return {fmt::format("tang_bits_{}({}, {})", bits, dialect_.word(x, place(32 / bits)),
+                        dialect_.cast(word_type, index).text),
+            gpu_atom};
+  if (bits == 4)
+    return {fmt::format("tang_bits_4({}[{}], {})", x.name, place(2),
+                        dialect_.cast(word_type, index + " % 2").text),
+            gpu_atom};
+  return {fmt::format("{}[{}]", x.name, at.text), gpu_atom};
+}
+
+GpuText GpuExpr::load(const GpuArgument& x, const GpuText& at) {
+  if (is_block(x.format)) return block(x, at, loop::compute_type(x.format));
+  if (is_whole(x.format))
+    return {fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_)), gpu_atom};
+  const GpuText bits = raw(x, at);
+  if (x.format == Format::boolean)
+    return {fmt::format("{} != {}", bits.text, dialect_.packed() ? "0u" : "0"), gpu_compare};
+  return {fmt::format("tang_load_{}({})", name(x.format), bits.text), gpu_atom};
+}
+
+GpuText GpuExpr::block(const GpuArgument& x, const GpuText& at, Type as) {
+  return {fmt::format("tang_load_{}_{}({}, {})", name(x.format), name(as), x.name, at.text),
+          gpu_atom};
+}
+
+// The bits that are stored, as a word.
+std::string GpuExpr::stored_bits(Format format, Type type, const GpuText& value) const {
+  if (format == Format::boolean)
+    return dialect_.select(value, {"1u", gpu_atom}, {"0u", gpu_atom}).text;
+  if (type == Type::f64)
+    return fmt::format("tang_store_{}_f32(tang_odd({}))", name(format), value.text);
+  return fmt::format("tang_store_{}_{}({})", name(format), name(type), value.text);
+}
+
+std::vector<std::string> GpuExpr::store(const GpuArgument& x, const GpuText& at, Type type,
+                                        const GpuText& value) {
+  const auto element = [&] {
+    return fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_));
+  };
+  if (is_whole(x.format)) {
+    std::string text = value.text;
+    if (x.format == Format::f32 && type == Type::f64)
+      text = dialect_.cast(dialect_.type(Type::f32), text).text;
+    if (x.format == Format::i32 && type == Type::i64)
+      text = fmt::format("tang_cast_i64_i32({})", text);
+    if (x.format == Format::i64 && type == Type::i32)
+      text = dialect_.pairs() ? fmt::format("tang_cast_i32_i64({})", text)
+                              : dialect_.cast(dialect_.type(Type::i64), text).text;
+    if (x.format == Format::tf32)
+      text = fmt::format("tang_store_tf32_f32({})",
+                         type == Type::f64 ? fmt::format("tang_odd({})", text) : text);
+    return {fmt::format("{} = {};", element(), text)};
+  }
+  const std::string bits = stored_bits(x.format, type, value);
+  const int width = info(x.format).bits;
+  if (!dialect_.packed() && width >= 8) return {fmt::format("{} = {};", element(), bits)};
+  return dialect_.store_part(x, repeatable(at, index_type(), "at"), width, bits);
+}
+
+GpuText GpuExpr::read(const Node& n, int lane) {
+  const bool is_load = n.op == Op::load;
+  const auto buffer = static_cast<loop::BufferId>(n.id);
+  const auto element = [&](const GpuText& at) -> GpuText {
+    if (is_load) return load(argument(buffer), at);
+    return {fmt::format("{}[{}]", local(static_cast<LocalId>(n.id)),
+                        dialect_.subscript(at.text, wide_)),
+            gpu_atom};
+  };
+  if (n.lanes == 1 || kernel_[n.args[0]].lanes > 1) return element(address(n.args[0], lane));
+  // Lanes of a vector: the address once.
+  const auto hold = [&](Value which, std::string_view name, bool counts) -> GpuText {
+    const auto key = counts ? ~which.id : which.id;
+    const auto found = held_.find(key);
+    if (found != held_.end() && lazy_ == 0) return found->second;
+    const GpuText text = counts ? bound(which) : address(which);
+    const GpuText held{repeatable(text, index_type(), name), gpu_atom};
+    if (lazy_ == 0) held_[key] = held;
+    return held;
+  };
+  GpuText at = hold(n.args[0], "at", false);
+  if (n.args[1] == Value{}) {
+    at = sum(at, lane);
+  } else if (lane > 0) {
+    const GpuText by = hold(n.args[1], "by", false);
+    at = {fmt::format("{} + {} * {}", at.text, by.text, lane), gpu_sum};
+  }
+  if (n.args[2] == Value{}) return element(at);
+  const GpuText count = hold(n.args[2], "count", true);
+  ++lazy_;
+  const GpuText x = element(at);
+  --lazy_;
+  return dialect_.select({fmt::format("{} < {}", lane, count.text), gpu_compare}, x, zero(n.type));
+}
+
+}  // namespace tang

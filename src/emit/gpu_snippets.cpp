@@ -1,0 +1,164 @@
+#include "emit/gpu_snippets.h"
+
+#include <set>
+
+namespace tang {
+
+namespace {
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Calls word(identifier) and other(text between), in order. A number, with its letters, is other.
+template <class Word, class Other>
+void scan(std::string_view text, Word word, Other other) {
+  size_t k = 0;
+  while (k < text.size()) {
+    size_t end = k + 1;
+    const bool number = is_digit(text[k]);
+    if (is_name_char(text[k]))
+      while (end < text.size() && (is_name_char(text[end]) || (number && text[end] == '.'))) ++end;
+    const std::string_view part = text.substr(k, end - k);
+    if (is_name_char(text[k]) && !number)
+      word(part);
+    else
+      other(part);
+    k = end;
+  }
+}
+
+std::string without_comments(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    if (!text.starts_with("//")) result += text.substr(0, end + 1);
+    text.remove_prefix(end + 1);
+  }
+  return result;
+}
+
+std::vector<std::string> blocks_of(const std::vector<std::string>& library) {
+  std::vector<std::string> blocks;
+  for (const std::string& file : library) {
+    std::string text = without_comments(file);
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find("\n\n", begin), text.size());
+      std::string block = text.substr(begin, end - begin);
+      while (block.starts_with('\n')) block.erase(0, 1);
+      while (block.ends_with('\n')) block.pop_back();
+      if (!block.empty()) blocks.push_back(block);
+      begin = end + 2;
+    }
+  }
+  return blocks;
+}
+
+std::set<std::string, std::less<>> names_in(std::string_view text) {
+  std::set<std::string, std::less<>> names;
+  scan(
+      text,
+      [&](std::string_view w) {
+        if (w.starts_with("tang_")) names.emplace(w);
+      },
+      [](std::string_view) {});
+  return names;
+}
+
+// What a block defines: the first of our names in each line that does not belong to a body.
+std::set<std::string, std::less<>> defined_by(std::string_view block) {
+  std::set<std::string, std::less<>> names;
+  for (size_t begin = 0; begin < block.size();) {
+    const size_t end = std::min(block.find('\n', begin), block.size());
+    const std::string_view line = block.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with(' ') || line.starts_with('}')) continue;
+    bool found = false;
+    scan(
+        line,
+        [&](std::string_view w) {
+          const bool type = w == "tang_i64" || w == "tang_u64";
+          if (found || type || !w.starts_with("tang_")) return;
+          names.emplace(w);
+          found = true;
+        },
+        [](std::string_view) {});
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string respell(std::string_view text, const GpuSpelling& words) {
+  std::string result;
+  scan(
+      text,
+      [&](std::string_view w) {
+        const auto found = words.find(w);
+        result += found == words.end() ? std::string_view(w) : std::string_view(found->second);
+      },
+      [&](std::string_view rest) { result += rest; });
+  return result;
+}
+
+std::string of_f64(std::string_view text, std::string_view number) {
+  std::string result;
+  scan(
+      text,
+      [&](std::string_view w) {
+        std::string word(w);
+        if (word.ends_with("_f32")) word.replace(word.size() - 4, 4, "_f64");
+        if (word == "float") word = "double";
+        result += word;
+      },
+      [&](std::string_view rest) {
+        const bool real = is_digit(rest[0]) && rest.ends_with('f') && !rest.starts_with("0x");
+        result +=
+            real ? std::string(rest.substr(0, rest.size() - 1)).append(number) : std::string(rest);
+      });
+  return result;
+}
+
+std::string of_i64(std::string_view text) {
+  static const GpuSpelling words = {
+      {"int", "tang_i64"}, {"uint", "tang_u64"}, {"I32", "I64"}, {"U32", "U64"}};
+  std::string result;
+  scan(
+      text,
+      [&](std::string_view w) {
+        std::string word(w);
+        if (word.ends_with("_i32")) word.replace(word.size() - 4, 4, "_i64");
+        result += word;
+      },
+      [&](std::string_view rest) { result += rest; });
+  return respell(result, words);
+}
+
+std::string needed(const std::vector<std::string>& library, std::string_view body) {
+  const std::vector<std::string> blocks = blocks_of(library);
+  std::vector<std::set<std::string, std::less<>>> defines;
+  for (const std::string& block : blocks) defines.push_back(defined_by(block));
+  std::vector<bool> wanted(blocks.size(), false);
+  std::vector<std::string> work = {std::string(body)};
+  std::set<std::string, std::less<>> seen;
+  while (!work.empty()) {
+    const std::string text = std::move(work.back());
+    work.pop_back();
+    for (const std::string& name : names_in(text)) {
+      if (!seen.insert(name).second) continue;
+      for (size_t k = 0; k < blocks.size(); ++k) {
+        if (wanted[k] || !defines[k].contains(name)) continue;
+        wanted[k] = true;
+        work.push_back(blocks[k]);
+      }
+    }
+  }
+  std::string result;
+  for (size_t k = 0; k < blocks.size(); ++k)
+    if (wanted[k]) result += blocks[k] + "\n\n";
+  return result;
+}
+
+}  // namespace tang

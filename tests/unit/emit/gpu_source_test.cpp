@@ -1,0 +1,198 @@
+// Kernels for groups of threads: every dialect's compiler takes them, and OpenCL runs them as the
+// machine of loop programs does.
+#include "emit/gpu_source.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "corpus.h"
+#include "loop/machine.h"
+#include "nvrtc.h"
+#include "open_cl.h"
+
+namespace tang {
+namespace {
+
+using loop::BufferId;
+using loop::Role;
+
+Capability generous(Dialect dialect) {
+  Capability c = least(dialect);
+  c.buffers = 16;
+  return c;
+}
+
+bool is_block_load(const std::string& name) {
+  for (const char* block : {"q8_0", "q4_0", "mxfp4", "q4_k", "q6_k"})
+    if (name.find(block) != std::string::npos) return true;
+  return false;
+}
+
+std::vector<CorpusEntry> corpus() {
+  std::vector<CorpusEntry> all;
+  for (const auto* list : {&scalar_corpus(), &group_corpus()})
+    for (const CorpusEntry& e : *list) all.push_back(e);
+  return all;
+}
+
+TEST(GpuSource, NvrtcTakesCuda) {
+  if (!Nvrtc::instance().there()) GTEST_SKIP() << "there is no NVRTC";
+  int compiled = 0;
+  for (const bool wide : {false, true}) {
+    for (const CorpusEntry& e : corpus()) {
+      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      const auto source = gpu_source(e.program, {generous(Dialect::cuda), wide});
+      ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+      for (const GpuFunction& f : source->functions) {
+        const std::string log = Nvrtc::instance().compile(
+            f.source, {"--gpu-architecture=compute_80", "--fmad=false"});
+        EXPECT_EQ(log, "") << e.name << "\n" << f.source;
+        ++compiled;
+        if (!log.empty()) return;
+      }
+    }
+  }
+  EXPECT_GT(compiled, 100);
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+struct Memories {
+  std::vector<std::vector<std::byte>> memory;  // by buffer
+  std::vector<int64_t> symbols;
+};
+
+// Numbers that are special to somebody, in turn.
+void fill(std::vector<std::byte>& memory, Format format, int64_t count, size_t seed,
+          const std::string& name) {
+  const double reals[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-4, 0.5, -0.5, 1, -1, 2.5, -3.75,
+                          7, 20, -20, 45, 50, -88, 89, 100, -100, 1e4, -1e4, 1e-30, 65504, 70000,
+                          447, 6e-8, 1e-45, -3e9, 1e19, 0.3, -0.7, 3.4e38, 464, 3, -2, 127.5};
+  const int64_t integers[] = {0, 1, -1, 2, 7, -7, 3, 100, -128, 127, 128, 255, 300, -300, INT32_MAX,
+                              INT32_MIN, 4294967297, -4294967297, INT64_MAX, INT64_MIN, 12345678901,
+                              3000000000, 15, -8, 8, -9, 16, 65536, 16777217, 33554435};
+  const bool sizes = name == "o", places = name == "r" && format == Format::i32;
+  for (int64_t k = 0; k < count; ++k) {
+    const size_t at = static_cast<size_t>(k) * (seed * 2 + 1) + seed * 5;
+    if (sizes)
+      store_integer(format, memory.data(), k, k);
+    else if (places)
+      store_integer(format, memory.data(), k, k % 20);
+    else if (kind(format) == Kind::real)
+      store_element(format, memory.data(), k, reals[at % std::size(reals)]);
+    else if (kind(format) == Kind::boolean)
+      store_integer(format, memory.data(), k, static_cast<int64_t>(at / 2 % 2));
+    else
+      store_integer(format, memory.data(), k, integers[at % std::size(integers)]);
+  }
+}
+
+Memories prepare(const LoopProgram& program) {
+  Memories run;
+  for (size_t k = 0; k < program.symbols.size(); ++k)
+    run.symbols.push_back(k == 0 ? 41 : 37);
+  for (size_t k = 0; k < program.buffers.size(); ++k) {
+    const loop::Buffer& b = program.buffers[k];
+    const int64_t count = *b.count.evaluate(run.symbols);
+    std::vector<std::byte> memory(static_cast<size_t>(*bytes_for(b.format, count)) + 64,
+                                  std::byte{0xee});
+    if (b.role == Role::input && is_block(b.format))
+      for (size_t i = 0; i < memory.size(); ++i)
+        memory[i] = static_cast<std::byte>(i * 37 + i / 11 * 5);
+    else if (b.role == Role::input)
+      fill(memory, b.format, count, k, b.name);
+    run.memory.push_back(std::move(memory));
+  }
+  return run;
+}
+
+void by_machine(const LoopProgram& program, Memories& run) {
+  std::vector<void*> buffers;
+  for (size_t k = 0; k < program.buffers.size(); ++k) {
+    const auto owner = loop::index(program.storage(static_cast<BufferId>(k)));
+    buffers.push_back(run.memory[owner].data());
+  }
+  for (const loop::Kernel& kernel : program.kernels) {
+    const auto done = loop::run(program, kernel, buffers, run.symbols, 100000000);
+    ASSERT_TRUE(done) << done.error().message;
+  }
+}
+
+void by_open_cl(const LoopProgram& program, const GpuSource& source, Memories& run) {
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    const GpuFunction& f = source.functions[source.kernels[k]];
+    std::vector<std::vector<std::byte>*> memory;
+    for (const BufferId id : bindings(program, program.kernels[k]))
+      memory.push_back(&run.memory[loop::index(id)]);
+    std::vector<int64_t> symbols;
+    for (const ParamId s : f.symbols) symbols.push_back(run.symbols[index(s)]);
+    const int64_t trips = tang::trips(program.kernels[k], run.symbols, 8);
+    const int64_t groups = std::clamp<int64_t>(trips, 1, 5);
+    const std::string problem =
+        OpenClRunner::instance().run(f.source, f.entry, groups, f.threads, memory, symbols);
+    ASSERT_EQ(problem, "") << f.source;
+  }
+}
+
+// Whether two reals agree: NaN with NaN, infinities alike, otherwise within the tolerance.
+bool agree(const std::string& name, Format format, double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  if (name.starts_with("mod_f")) return true;  // what is left of a rounded quotient
+  if (name.starts_with("div_f") && std::abs(a - b) <= 1) return true;
+  const double tolerance = format == Format::f64 ? 1e-12 : 2e-6;
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)) + 1e-37;
+}
+
+void compare(const CorpusEntry& e, const Memories& expected, const Memories& found, bool exact) {
+  for (size_t k = 0; k < e.program.buffers.size(); ++k) {
+    const loop::Buffer& b = e.program.buffers[k];
+    if (b.role != Role::output) continue;
+    const auto owner = loop::index(e.program.storage(static_cast<BufferId>(k)));
+    const int64_t count = *b.count.evaluate(expected.symbols);
+    const std::byte *x = expected.memory[owner].data(), *y = found.memory[owner].data();
+    for (int64_t i = 0; i < count; ++i) {
+      if (kind(b.format) != Kind::real) {
+        ASSERT_EQ(load_integer(b.format, x, i), load_integer(b.format, y, i))
+            << e.name << " " << b.name << "[" << i << "]";
+        continue;
+      }
+      const double want = load_element(b.format, x, i), got = load_element(b.format, y, i);
+      const bool same = exact ? (std::isnan(want) && std::isnan(got)) ||
+                                    std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got)
+                              : agree(e.name, b.format, want, got);
+      ASSERT_TRUE(same) << e.name << " " << b.name << "[" << i << "]: " << want << ", " << got;
+    }
+    const size_t bytes = static_cast<size_t>(*bytes_for(b.format, count));
+    for (size_t i = bytes; i < bytes + 64; ++i)
+      ASSERT_EQ(y[i], std::byte{0xee}) << e.name << ": wrote past " << b.name;
+  }
+}
+
+TEST(GpuSource, OpenClRunsAsTheMachineDoes) {
+  if (!OpenClRunner::instance().there()) GTEST_SKIP() << "there is no OpenCL device";
+  Capability device = generous(Dialect::opencl);
+  device.f64 = true;
+  for (const bool wide : {false, true}) {
+    for (const CorpusEntry& e : scalar_corpus()) {
+      if (is_block_load(e.name) || (wide && e.name.find('_') != std::string::npos)) continue;
+      const auto source = gpu_source(e.program, {device, wide});
+      ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+      Memories expected = prepare(e.program), found = expected;
+      by_machine(e.program, expected);
+      by_open_cl(e.program, *source, found);
+      if (HasFatalFailure()) return;
+      const bool moves = e.name.starts_with("load") || e.name.starts_with("store") ||
+                         e.name.starts_with("round") || e.name.starts_with("cast") ||
+                         e.name == "constants";
+      compare(e, expected, found, moves);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tang
