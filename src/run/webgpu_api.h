@@ -28,9 +28,9 @@ using Pass = struct PassObject*;
 using Commands = struct CommandsObject*;
 
 inline constexpr uint32_t backend_vulkan = 6;
-inline constexpr uint32_t wait_any_only = 1, spontaneous = 3;   // how a callback is called
-inline constexpr uint32_t timed_wait_any = 1;  // feature of an instance
-inline constexpr uint32_t feature_f16 = 10;    // features of an adapter
+inline constexpr uint32_t wait_any_only = 1, spontaneous = 3;  // when a callback is called
+inline constexpr uint32_t timed_wait_any = 1;                  // feature of an instance
+inline constexpr uint32_t feature_f16 = 10;                    // features of an adapter
 inline constexpr uint32_t feature_subgroups = 17;
 inline constexpr uint32_t level_core = 2;
 inline constexpr uint32_t high_performance = 2;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "unit/run/gpu_cases.h"
+#include "unit/run/gpu_programs.h"
 
 namespace tang {
 namespace {
@@ -65,6 +66,13 @@ TEST_P(Vulkan, ManySymbolsAreRefused) {
   EXPECT_EQ(refused.error().id, "E0921");
   EXPECT_EQ(refused.error().exit, Exit::target_limit);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("132"));
+}
+
+TEST(VulkanGpuPrograms, RunAsTheMachineDoes) {
+  auto driver = open_vulkan(VulkanOptions{});
+  if (!driver) GTEST_SKIP() << driver.error().message;
+  EXPECT_GT(gpu_programs::run_corpus(**driver, scalar_corpus()), 100);
+  EXPECT_GT(gpu_programs::run_corpus(**driver, group_corpus()), 0);
 }
 
 TEST(VulkanLibrary, AMissingOneIsNamed) {

@@ -9,6 +9,7 @@
 
 #include "run/webgpu_kernels.h"
 #include "unit/run/gpu_cases.h"
+#include "unit/run/gpu_programs.h"
 
 namespace tang {
 namespace {
@@ -46,6 +47,11 @@ TEST_F(WebGpu, RefusedSource) { gpu_cases::refused_source(driver()); }
 TEST_F(WebGpu, Limits) { gpu_cases::limits(driver()); }
 TEST_F(WebGpu, Defects) { gpu_cases::defects(driver()); }
 TEST_F(WebGpu, TimePasses) { gpu_cases::time_passes(driver()); }
+
+TEST_F(WebGpu, RunsProgramsAsTheMachineDoes) {
+  EXPECT_GT(gpu_programs::run_corpus(driver(), scalar_corpus()), 100);
+  EXPECT_GT(gpu_programs::run_corpus(driver(), group_corpus()), 0);
+}
 
 TEST_F(WebGpu, TellsWhatTheDeviceHas) {
   const Capability& c = driver().capability();
