@@ -58,7 +58,7 @@ class Cuda : public GpuDialect {
   }
 
   std::vector<std::string> library() const override {
-    return gpu_library({"cuda.h", true, true, false, true, ""}, spelling());
+    return gpu_library({"cuda.h", true, true, true, false, true, ""}, spelling());
   }
 
   std::string type(Type type) const override {

@@ -66,21 +66,33 @@ GpuText GpuDialect::real(Type type, double v) const {
 
 std::vector<std::string> gpu_library(const GpuLibrary& wanted, const GpuSpelling& spelling) {
   std::vector<std::string> texts = {std::string(snippet(wanted.own))};
-  const auto add = [&](const std::string& text) { texts.push_back(respell(text, spelling)); };
+  const bool plain = spelling.at("TANG_FN").empty();
+  const auto add = [&](std::string text) {
+    const std::string_view begin = "\nTANG_FN ";
+    for (size_t at = 0; plain && (at = text.find(begin, at)) != std::string::npos;)
+      text.erase(at + 1, begin.size() - 1);
+    texts.push_back(respell(text, spelling));
+  };
   const auto file = [](std::string_view name) { return std::string(snippet(name)); };
   add(file("gpu_integer.h"));
   if (!wanted.own_nan) add(file("gpu_nan.h"));
   add(file("gpu_casts.h"));
   if (wanted.pairs) {
+    add(file("gpu_words.h"));
     add(file("gpu_pair.h"));
   } else {
     add(of_i64(file("gpu_integer.h")));
     add(file("gpu_i64.h"));
   }
-  if (!wanted.own_math) add(file("gpu_math.h"));
+  if (!wanted.own_math) {
+    if (!wanted.pairs) add(file("gpu_words.h"));
+    add(file("gpu_math.h"));
+  }
+  if (!wanted.own_quot) add(file("gpu_quot.h"));
   add(file("gpu_real.h"));
   add(file("gpu_formats.h"));
   if (wanted.f64) {
+    if (!wanted.own_quot) add(of_f64(file("gpu_quot.h"), wanted.number_suffix));
     add(of_f64(file("gpu_real.h"), wanted.number_suffix));
     add(file("gpu_f64.h"));
   }

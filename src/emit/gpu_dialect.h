@@ -67,11 +67,13 @@ class GpuDialect {
   virtual std::string shared(const std::string& type, const std::string& name,
                              int64_t count) const = 0;
   virtual bool shares_outside() const { return false; }
+  // Whether a value of the type must have a name before it is stored, to be computed as written.
+  virtual bool names_stored(loop::Type /*type*/) const { return false; }
   virtual std::string loop(const std::string& type, const std::string& name,
                            const std::string& begin, const std::string& end,
                            const std::string& step) const;
   virtual std::string barrier(bool buffers) const = 0;
-  // Statements before which all threads are known to agree on a value, and the value.
+  // Whether a value that decides where threads wait has to come from one of them.
   virtual bool must_agree() const { return false; }
 
   // Expressions.
@@ -85,11 +87,6 @@ class GpuDialect {
   // Statements that store the low `bits` bits of `value`, which has no others, as element `at`.
   virtual std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int bits,
                                               const std::string& value) const = 0;
-  // One access of `lanes` neighbours, whose address is a multiple of their size; empty: there is
-  // none. Stores take the lanes.
-  virtual std::string load_wide(Format, const std::string&, const std::string&, int) const {
-    return {};
-  }
 
   GpuText i32(int64_t value) const;
 };
@@ -107,6 +104,7 @@ struct GpuLibrary {
   std::string_view own;   // a file
   bool own_math = false;  // the target's functions are exact enough
   bool own_nan = false;   // comparisons tell NaN
+  bool own_quot = false;  // division is exact
   bool pairs = false, f64 = false;
   std::string_view number_suffix;  // of f64
 };

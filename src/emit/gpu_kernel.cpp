@@ -226,7 +226,14 @@ void KernelWriter::assign(const Stmt& s) {
     out_.line(fmt::format("{} = {};", expr_.local(s.local, static_cast<int>(e)), lanes[e].text));
 }
 
-void KernelWriter::write_lane(const Stmt& s, const GpuText& at, const GpuText& value) {
+void KernelWriter::write_lane(const Stmt& s, const GpuText& at, const GpuText& computed) {
+  GpuText value = computed;
+  const std::string type = dialect_.type(kernel_[s.b].type);
+  if (value.level < gpu_unary && dialect_.names_stored(kernel_[s.b].type)) {
+    const std::string name = expr_.fresh("result");
+    out_.line(dialect_.declare(true, type, name, value.text));
+    value = {name, gpu_atom};
+  }
   if (s.kind == StmtKind::set) {
     out_.line(fmt::format("{}[{}] = {};", expr_.local(s.local),
                           dialect_.subscript(at.text, options_.wide), value.text));

@@ -46,8 +46,34 @@ tl::unexpected<Diagnostic> exceeds(const Kernel& kernel, std::string_view what, 
                "", Exit::target_limit);
 }
 
+// A function of f64 that GLSL has no word for.
+const Node* find_lacking(const Kernel& kernel, Value v) {
+  if (v == Value{}) return nullptr;
+  const Node& n = kernel[v];
+  constexpr Op lacking[] = {Op::sin,     Op::cos,  Op::atan2, Op::exp,       Op::log,
+                            Op::log1p,   Op::pow,  Op::tanh,  Op::sigmoid,   Op::silu,
+                            Op::gelu,    Op::erf,  Op::erfc,  Op::gelu_tanh, Op::softplus};
+  if (n.type == Type::f64 && std::find(std::begin(lacking), std::end(lacking), n.op) != std::end(lacking))
+    return &n;
+  for (const Value a : loop::Operands(n))
+    if (const Node* found = find_lacking(kernel, a)) return found;
+  return nullptr;
+}
+
+Result<void> functions(const Kernel& kernel, const Capability& device) {
+  if (device.dialect != Dialect::glsl) return {};
+  for (const Stmt& s : kernel.body)
+    for (const Value v : {s.a, s.b})
+      if (const Node* n = find_lacking(kernel, v))
+        return error("E0922",
+                     fmt::format("kernel `{}` computes `{}` in f64, which GLSL does not", kernel.name,
+                                 info(n->op).name),
+                     "Store it as f32, or choose another device.", Exit::target_limit);
+  return {};
+}
+
 Result<void> formats(const Program& program, const Kernel& kernel, const Capability& device) {
-  if (device.f64) return {};
+  if (device.f64) return functions(kernel, device);
   const auto refuse = [&](const std::string& what) {
     return error(
         "E0922",

@@ -30,19 +30,17 @@ class OpenCl : public GpuDialect {
                          {"tang_float", "as_float"},
                          {"tang_rint", "rint"},
                          {"tang_rint_f64", "rint"}};
+      for (const char* f : {"fma", "sqrt"}) all[fmt::format("tang_{}_f32", f)] = f;
       for (const char* f :
            {"fma", "sqrt", "exp", "log", "log1p", "tanh", "sin", "cos", "atan2", "erf", "erfc"})
-        for (const char* t : {"f32", "f64"}) all[fmt::format("tang_{}_{}", f, t)] = f;
+        all[fmt::format("tang_{}_f64", f)] = f;
       return all;
     }();
     return words;
   }
 
   std::vector<std::string> library() const override {
-    std::vector<std::string> texts =
-        gpu_library({"opencl.h", true, true, false, true, ""}, spelling());
-    texts.insert(texts.begin() + 1, respell(snippet("gpu_quot.h"), spelling()));
-    return texts;
+    return gpu_library({"opencl.h", false, true, false, false, true, ""}, spelling());
   }
 
   std::string type(Type type) const override {

@@ -25,6 +25,10 @@ std::unique_ptr<GpuDialect> dialect_of(const Capability& device) {
       return cuda_dialect();
     case Dialect::opencl:
       return opencl_dialect();
+    case Dialect::glsl:
+      return glsl_dialect(device.i64);
+    case Dialect::wgsl:
+      return wgsl_dialect();
     default:
       return nullptr;
   }

@@ -134,14 +134,6 @@ TANG_FN float tang_less_turns(float x, float n) {
   return c - n * 5.12668814e-12f;
 }
 
-// The high word of a product.
-TANG_FN uint tang_high_product(uint a, uint b) {
-  const uint low = (a & 0xffffu) * (b & 0xffffu);
-  const uint middle = (a >> 16u) * (b & 0xffffu) + (low >> 16u);
-  const uint other = (a & 0xffffu) * (b >> 16u) + (middle & 0xffffu);
-  return (a >> 16u) * (b >> 16u) + (middle >> 16u) + (other >> 16u);
-}
-
 // Word k of the digits of 1 / pi after the point.
 TANG_FN uint tang_digits(uint k) {
   const uint a = tang_select_u32(k == 0u, 0x517cc1b7u, 0x27220a94u);

@@ -12,8 +12,6 @@
 
 #define tang_nan_f64(x) (isnan(x) != 0)
 
-#define tang_quot_f64(a, b) ((a) / (b))
-
 static inline void tang_put_4bits(__global uchar* p, long i, uint bits) {
   volatile __global uint* word = (volatile __global uint*)p + (i >> 3);
   const uint shift = (uint)(i & 7) * 4;

@@ -4,7 +4,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -57,6 +60,45 @@ TEST(GpuSource, NvrtcTakesCuda) {
     }
   }
   EXPECT_GT(compiled, 100);
+}
+
+// ---- compilers of the command line ---------------------------------------------------------------
+
+bool has(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(GpuSource, GlslangTakesGlsl) {
+  if (!has("glslangValidator") || !has("spirv-val"))
+    GTEST_SKIP() << "there is no glslangValidator or spirv-val";
+  const std::string folder = testing::TempDir() + "tang_glsl";
+  std::filesystem::create_directories(folder);
+  for (const bool native : {false, true}) {
+    Capability device = generous(Dialect::glsl);
+    device.threads = 256;
+    device.i64 = device.f64 = native;
+    std::vector<std::string> files;
+    for (const CorpusEntry& e : corpus()) {
+      const auto source = gpu_source(e.program, {device, false});
+      if (!source && source.error().id == "E0922") continue;
+      ASSERT_TRUE(source) << e.name << ": " << source.error().message;
+      for (const GpuFunction& f : source->functions) {
+        files.push_back(fmt::format("{}/{}_{}.comp", folder, native, files.size()));
+        write_file(files.back(), "// " + e.name + "\n" + f.source);
+      }
+    }
+    EXPECT_GT(files.size(), 50U);
+    std::string command = "cd " + folder + " && for f in";
+    for (const std::string& file : files) command += " " + file;
+    command +=
+        "; do glslangValidator -V --target-env vulkan1.1 $f -o $f.spv >$f.log 2>&1 && spirv-val "
+        "--target-env vulkan1.1 $f.spv >>$f.log 2>&1 || { head -1 $f; cat $f.log; exit 1; }; done";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+  }
 }
 
 // ---- running ------------------------------------------------------------------------------------
@@ -140,9 +182,9 @@ void by_open_cl(const LoopProgram& program, const GpuSource& source, Memories& r
 
 // Whether two reals agree: NaN with NaN, infinities alike, otherwise within the tolerance.
 bool agree(const std::string& name, Format format, double a, double b) {
+  if (name.starts_with("mod_f")) return true;  // what is left of a rounded quotient
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
-  if (name.starts_with("mod_f")) return true;  // what is left of a rounded quotient
   if (name.starts_with("div_f") && std::abs(a - b) <= 1) return true;
   const double tolerance = format == Format::f64 ? 1e-12 : 2e-6;
   return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)) + 1e-37;
