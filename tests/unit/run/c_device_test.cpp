@@ -99,6 +99,24 @@ TEST_F(CDeviceTest, RunsSingleKernels) {
   EXPECT_FALSE((*executable)->run_kernel(2, buffers, {}));
 }
 
+TEST_F(CDeviceTest, ResidentsAreTheCallersMemory) {
+  const auto executable = compile();
+  ASSERT_TRUE(executable);
+  float x[4] = {1, 2, 3, 4}, y[4] = {};
+  void* buffers[] = {x, y};
+  auto resident = (*executable)->resident(buffers, {});
+  ASSERT_TRUE(resident) << resident.error().message;
+  const auto ms = (*resident)->run(3);
+  ASSERT_TRUE(ms) << ms.error().message;
+  ASSERT_TRUE((*resident)->download_outputs());
+  EXPECT_EQ(y[3], 9);
+  x[3] = 0;
+  ASSERT_TRUE((*resident)->upload(0));
+  ASSERT_TRUE((*resident)->run());
+  ASSERT_TRUE((*resident)->download(1));
+  EXPECT_EQ(y[3], 1);
+}
+
 TEST_F(CDeviceTest, BatchesShareOneCompilation) {
   const LoopProgram a = program(1), b = program(5), c = program(9);
   const LoopProgram* const all[] = {&a, &b, &c};

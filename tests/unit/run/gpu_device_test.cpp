@@ -1,6 +1,9 @@
 // What the device of a GPU asks of its driver: launches, transfers, memory, limits.
 #include "run/gpu_device.h"
 
+#include <atomic>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,6 +54,7 @@ class GpuDeviceTest : public ::testing::Test {
                                       Capability c = FakeDriver::default_capability()) {
     auto program = loop::parse_program(text, "test");
     EXPECT_TRUE(program) << program.error().message;
+    program_ = *program;
     auto driver = std::make_unique<FakeDriver>(log_, c);
     driver_ = driver.get();
     device_ = std::make_unique<GpuDevice>(std::move(driver));
@@ -60,26 +64,40 @@ class GpuDeviceTest : public ::testing::Test {
     return executable ? std::move(*executable) : nullptr;
   }
 
-  // Kernels of one input and one output: f of the input's first element.
-  void compute() {
-    log_.run = [](const GpuLaunch& launch, std::vector<std::byte*> bytes) {
-      const std::string& k = launch.kernel;
-      const auto at = [&](size_t binding) { return reinterpret_cast<float*>(bytes[binding]); };
-      // Bindings are in the order of buffers: x y t u v.
-      if (k == "t") at(1)[0] = 2 * at(0)[0];
-      if (k == "u") at(1)[0] = at(0)[0] + 1;
-      if (k == "v") at(1)[0] = at(0)[0];
-      if (k == "y") at(0)[0] = at(1)[0] * 3;
+  using First = std::function<float&(std::string_view buffer)>;
+
+  // Lets launches do `work` on first elements of the buffers that their kernel binds.
+  void compute(std::function<void(std::string_view kernel, First first)> work) {
+    log_.run = [this, work](const GpuLaunch& launch, const std::vector<std::byte*>& bytes) {
+      const auto* kernel = &program_.kernels[0];
+      for (const auto* kernels : {&program_.kernels, &program_.prepares})
+        for (const loop::Kernel& k : *kernels)
+          if (k.name == launch.kernel) kernel = &k;
+      const std::vector<loop::BufferId> ids = bindings(program_, *kernel);
+      work(launch.kernel, [&](std::string_view buffer) -> float& {
+        const auto at = std::ranges::find(ids, *program_.find_buffer(buffer)) - ids.begin();
+        return *reinterpret_cast<float*>(bytes[static_cast<size_t>(at)]);
+      });
     };
   }
 
+  void compute_chain() {
+    compute([](std::string_view kernel, const First& first) {
+      if (kernel == "t") first("t") = 2 * first("x");
+      if (kernel == "u") first("u") = first("t") + 1;
+      if (kernel == "v") first("v") = first("u");
+      if (kernel == "y") first("y") = first("v") * 3;
+    });
+  }
+
+  LoopProgram program_;
   FakeLog log_;
   FakeDriver* driver_ = nullptr;
   std::unique_ptr<GpuDevice> device_;
 };
 
 TEST_F(GpuDeviceTest, RunsKernelsInOrderAndCopiesArguments) {
-  compute();
+  compute_chain();
   const auto executable = compile(chain);
   float x[4] = {5, 0, 0, 0}, y[4] = {0, 7, 7, 7};
   void* buffers[] = {x, y};
@@ -98,7 +116,7 @@ TEST_F(GpuDeviceTest, RunsKernelsInOrderAndCopiesArguments) {
 }
 
 TEST_F(GpuDeviceTest, AllocatesNothingWhenSizesStay) {
-  compute();
+  compute_chain();
   const auto executable = compile(chain);
   float x[8] = {5}, y[8] = {};
   void* buffers[] = {x, y};
@@ -143,7 +161,7 @@ TEST_F(GpuDeviceTest, GivesAllMemoryBack) {
 }
 
 TEST_F(GpuDeviceTest, SingleKernelsSeeWhatTheyReadAndWrite) {
-  compute();
+  compute_chain();
   const auto executable = compile(chain);
   float x[4] = {3, 0, 0, 0}, t[4] = {-1, -2, -3, -4};
   void* buffers[] = {x, nullptr, t, nullptr, nullptr};
@@ -173,7 +191,7 @@ TEST_F(GpuDeviceTest, FailedLaunchesAreErrors) {
 }
 
 TEST_F(GpuDeviceTest, ResidentsCopyWhenAsked) {
-  compute();
+  compute_chain();
   const auto executable = compile(chain);
   float x[4] = {5}, y[4] = {};
   void* buffers[] = {x, y};
@@ -291,11 +309,10 @@ TEST_F(GpuDeviceTest, LaunchesHaveAsManyGroupsAsThereIsWork) {
 
 // What is prepared comes back to the caller, and goes up with every run.
 TEST_F(GpuDeviceTest, PreparesForAllRuns) {
-  log_.run = [](const GpuLaunch& launch, std::vector<std::byte*> bytes) {
-    const auto at = [&](size_t binding) { return reinterpret_cast<float*>(bytes[binding]); };
-    if (launch.kernel == "p") at(1)[0] = at(0)[0] * 10;        // w p
-    if (launch.kernel == "y") at(1)[0] = at(0)[0] + at(2)[0];  // x y p
-  };
+  compute([](std::string_view kernel, const First& first) {
+    if (kernel == "p") first("p") = first("w") * 10;
+    if (kernel == "y") first("y") = first("x") + first("p");
+  });
   const auto executable = compile(R"(
 buffer w : f32[4] input
 buffer x : f32[4] input
@@ -327,6 +344,26 @@ kernel y reads x, p writes y {
   ASSERT_TRUE((*resident)->run());
   ASSERT_TRUE((*resident)->download_outputs());
   EXPECT_EQ(y[0], 6);
+}
+
+// The memory of the device and its driver serve one caller at a time.
+TEST_F(GpuDeviceTest, ThreadsTakeTurns) {
+  compute_chain();
+  const auto executable = compile(chain);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int k = 0; k < 200; ++k) {
+        const int64_t n = 1 + k % 3;
+        float x[4] = {static_cast<float>(t)}, y[4] = {};
+        void* buffers[] = {x, y};
+        const bool ok = executable->run(buffers, {&n, 1}, nullptr).has_value();
+        if (!ok || y[0] != static_cast<float>(6 * t + 3)) ++wrong;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 // An output that takes an input's memory: one memory on the device, copied once each way.
