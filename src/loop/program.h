@@ -82,9 +82,12 @@
 // arrays and all locals are a thread's own. At a `barrier` threads wait for each other, and what
 // one wrote before, into a shared array or a buffer, the others of the group find after. `exchange
 // y = x by 4` lets y be what x is in the thread whose number differs from one's own by the bits of
-// 4. Between barriers no thread touches what another one writes. All threads of a group reach the
-// same barriers and exchanges: what stands around them (bounds, conditions) is the same for all.
-// Parallel loops may stand directly in each other; groups share the product of their trips.
+// 4; there is one for each, and it orders no memory. Between barriers no thread touches what
+// another one writes; a group may run any later iteration of its parallel loops after an earlier
+// one. All threads of a group reach the same barriers and exchanges: what stands around them
+// (bounds, conditions) is the same for all (uniform.h). Parallel loops may stand directly in each
+// other, with nothing beside them and bounds that do not depend on each other; groups share the
+// product of their trips. A kernel of one thread has none of these.
 //
 //     kernel y threads 256 reads x writes y {
 //       shared a[256] : f32

@@ -2,19 +2,23 @@
 //
 //     program   = { "symbol" NAME | "buffer" NAME ":" FORMAT "[" POLY "]" role | "require" POLY
 //                 | kernel }
-//     role      = "input" | "output" [ "into" NAME ] | "workspace"
-//     kernel    = "kernel" NAME [ "reads" NAMES ] [ "writes" NAMES ] block
+//     role      = "input" | "output" [ "into" NAME ] | "workspace" | "prepared"
+//     kernel    = ( "kernel" | "prepare" ) NAME [ "threads" INT ] [ "reads" NAMES ]
+//                 [ "writes" NAMES ] block
 //     block     = "{" NEWLINE { statement NEWLINE } "}"
-//     statement = "for" NAME "in" expr ".." expr [ "step" INT ] [ "vector" | "unroll" ] block
+//     statement = "for" NAME "in" expr ".." expr [ "step" INT ] [ hint ] block
 //               | "if" expr block | "let" NAME ":" shape "=" expr | "var" NAME ":" shape "=" expr
-//               | "array" NAME "[" INT "]" ":" TYPE | NAME "=" expr
+//               | ( "array" | "shared" ) NAME "[" INT "]" ":" TYPE | NAME "=" expr
 //               | NAME "[" address "]" "=" expr | "#" text
-//               | ("store" | "stream") NAME "[" address "]" "=" expr
+//               | ( "store" | "stream" ) NAME "[" address "]" "=" expr
+//               | "prefetch" NAME "[" expr "]" | "barrier" | "exchange" NAME "=" expr "by" INT
+//     hint      = "vector" | "unroll" | "parallel"
 //     address   = expr [ ":" LANES [ "by" expr ] [ "first" expr ] ]
 //     shape     = TYPE | TYPE "x" LANES, without spaces: f32x8
 //
 // Literals: `3` is i64, `3'i32` is i32, `0.5`, `inf`, `nan` are f32, `0.5'f64` is f64; true, false.
-// `f64(x)` is a cast, `round_f16(x)` a rounding. Comparisons do not chain.
+// `thread` is the number of the thread, `f64(x)` a cast, `round_f16(x)` a rounding. Comparisons do
+// not chain.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include "loop/nodes.h"
 #include "loop/ranges.h"
 #include "loop/text.h"
+#include "loop/verify_group.h"
 
 namespace tang::loop {
 
@@ -40,6 +41,7 @@ class KernelVerifier {
     for (const Stmt& s : kernel_.body) statement(s);
     if (!open_.empty()) complain("E0410", "a body is not closed");
     arrays();
+    if (out_.empty()) verify_group(program_, kernel_, out_);
   }
 
  private:
@@ -236,8 +238,12 @@ void KernelVerifier::enter(bool guards, bool parallel) { open_.push_back({guards
 
 // What keeps the parts of a parallel kernel apart.
 void KernelVerifier::check_parts(const Stmt& s) {
-  if (s.hint == Hint::parallel && !open_.empty() && !open_.back().parallel)
-    complain("E0410", "a parallel loop stands outermost or directly in another one");
+  if (s.hint == Hint::parallel && !open_.empty()) {
+    if (kernel_.threads == 1)
+      complain("E0410", "only an outermost loop is parallel");
+    else if (!open_.back().parallel)
+      complain("E0410", "a parallel loop stands outermost or directly in another one");
+  }
   if (s.kind == StmtKind::store && parallel_ && !in_parallel())
     complain("E0410", "stores outside of the parallel loops, where every part would");
   if (s.kind != StmtKind::assign || !in_parallel()) return;
