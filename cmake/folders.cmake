@@ -23,6 +23,11 @@ foreach(folder IN LISTS TANG_FOLDERS)
   target_include_directories(tang_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
   target_link_libraries(tang_${folder} PUBLIC ${TANG_LIBRARIES} tang_deps tang_options)
   tang_use_precompiled(tang_${folder} tang_precompiled)
+  if(folder STREQUAL "run" AND TANG_GLSLANG)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/run/spirv.cpp PROPERTIES
+      COMPILE_DEFINITIONS TANG_GLSLANG INCLUDE_DIRECTORIES ${GLSLANG_INCLUDE_DIR})
+    target_link_libraries(tang_run PUBLIC -Wl,--start-group ${TANG_GLSLANG} -Wl,--end-group)
+  endif()
   list(PREPEND TANG_LIBRARIES tang_${folder})
 endforeach()
 

@@ -35,6 +35,9 @@ function(tang_test_program name)
   tang_use_precompiled(${name} tang_test_precompiled)
 endfunction()
 
+# Tests that need a driver of Vulkan run for each such driver in one process (test_drivers.cmake).
+set(TANG_DRIVER_TESTS "*Vulkan*:*WebGpu*:*GpuPrograms*")
+
 function(tang_gtest_program kind folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${kind}/${folder}/*.cpp)
   if(NOT sources)
@@ -49,7 +52,7 @@ function(tang_gtest_program kind folder)
   endif()
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   gtest_discover_tests(${name}
-    TEST_PREFIX ${kind}.${folder}. WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    TEST_PREFIX ${kind}.${folder}. TEST_FILTER "-${TANG_DRIVER_TESTS}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 1200
     ENVIRONMENT "RC_PARAMS=${TANG_TEST_PARAMETERS}")
 endfunction()
@@ -63,6 +66,8 @@ foreach(kind unit law)
     tang_gtest_program(${kind} ${folder})
   endforeach()
 endforeach()
+
+include(test_drivers)  # unit.run.vulkan and the like
 
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/text/*.cpp)
 if(sources AND TARGET tang)

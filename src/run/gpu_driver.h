@@ -78,6 +78,7 @@ class GpuDriver {
 Result<std::unique_ptr<GpuDriver>> open_opencl();
 Result<std::unique_ptr<GpuDriver>> open_cuda();
 Result<std::unique_ptr<GpuDriver>> open_vulkan();
-Result<std::unique_ptr<GpuDriver>> open_webgpu();
+// `library`: the path of Dawn's; by default the loader looks for libwebgpu_wrapper.so.
+Result<std::unique_ptr<GpuDriver>> open_webgpu(const std::string& library = {});
 
 }  // namespace tang

@@ -1,0 +1,2 @@
+// The loop programs of the emitters' tests, run here by drivers.
+#include "unit/emit/corpus.cpp"
