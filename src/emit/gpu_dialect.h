@@ -51,6 +51,7 @@ class GpuDialect {
   virtual std::vector<std::string> library() const = 0;  // spelled
   virtual bool pairs() const { return false; }   // i64 is a pair of words, worked on by calls
   virtual bool packed() const { return false; }  // memory is words, narrow elements are parts
+  virtual bool ordered() const { return false; }  // NaN != x may be false
   virtual std::string type(loop::Type type) const = 0;
   virtual std::string thread() const = 0;  // these three as i32
   virtual std::string group() const = 0;
@@ -87,6 +88,16 @@ class GpuDialect {
   // Statements that store the low `bits` bits of `value`, which has no others, as element `at`.
   virtual std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int bits,
                                               const std::string& value) const = 0;
+
+  // Wide accesses, where memory is addressed in bytes: vectors of 2 or 4 words of 32 bits.
+  enum class Space : uint8_t { buffer, shared };
+  virtual std::string wide_pointer(Space /*space*/, bool /*fixed*/, const std::string& /*type*/,
+                                   const std::string& /*address*/) const {
+    return {};
+  }
+  virtual std::string wide_value(const std::string& /*type*/, const std::string& /*parts*/) const {
+    return {};
+  }
 
   GpuText i32(int64_t value) const;
 };

@@ -19,12 +19,14 @@ using loop::Type;
 using loop::Value;
 
 GpuExpr::GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const GpuPlan& plan,
-                 const GpuDialect& dialect, bool wide, Namer names, Writer& out)
+                 const GpuDialect& dialect, const GpuSourceOptions& options, Namer names,
+                 Writer& out)
     : program_(program),
       kernel_(kernel),
       plan_(plan),
       dialect_(dialect),
-      wide_(wide),
+      wide_(options.wide),
+      vector_bytes_(options.capability.vector_bytes),
       names_(std::move(names)),
       out_(out),
       argument_of_(program.buffers.size(), SIZE_MAX),
@@ -337,6 +339,8 @@ GpuText GpuExpr::compare(const Node& n, int lane) {
   const GpuText a = side(0), b = side(1);
   if (type == Type::i64 && !indices && dialect_.pairs())
     return {fmt::format("tang_{}_i64({}, {})", loop::info(n.op).name, a.text, b.text), gpu_atom};
+  if (n.op == Op::ne && is_real(type) && dialect_.ordered())
+    return {fmt::format("!({} == {})", in(a, gpu_sum), in(b, gpu_sum)), gpu_unary};
   return {fmt::format("{} {} {}", in(a, gpu_sum), loop::info(n.op).spelling, in(b, gpu_sum)),
           gpu_compare};
 }
