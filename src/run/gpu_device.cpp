@@ -69,6 +69,11 @@ class GpuResident : public Resident {
     return placed_->run(rounds);
   }
 
+  Result<double> run_kernel(size_t kernel, int64_t rounds) override {
+    const std::lock_guard lock(program_->mutex());
+    return placed_->run_kernel(kernel, rounds);
+  }
+
   Result<void> upload(size_t argument) override {
     const std::lock_guard lock(program_->mutex());
     return placed_->upload(arguments_[argument], buffers_[argument]);
@@ -175,7 +180,7 @@ Result<double> GpuExecutable::run_kernel(size_t kernel, std::span<void* const> b
   for (const auto& ids : {k.reads, k.writes})
     for (const BufferId id : ids)
       if (auto ok = (*memory)->upload(id, pointer(id)); !ok) return tl::unexpected(ok.error());
-  const auto ms = (*memory)->run_kernel(kernel);
+  const auto ms = (*memory)->run_kernel(kernel, 1);
   if (!ms) return ms;
   for (const BufferId id : k.writes)
     if (auto ok = (*memory)->download(id, pointer(id)); !ok) return tl::unexpected(ok.error());

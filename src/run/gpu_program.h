@@ -72,7 +72,7 @@ class GpuPlaced {
   // Milliseconds of the launches.
   Result<double> run(int64_t rounds);
   Result<double> prepare();
-  Result<double> run_kernel(size_t kernel);
+  Result<double> run_kernel(size_t kernel, int64_t rounds);
 
  private:
   GpuPlaced(GpuProgram& program, std::span<const int64_t> symbols);

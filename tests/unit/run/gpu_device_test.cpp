@@ -205,6 +205,11 @@ TEST_F(GpuDeviceTest, ResidentsCopyWhenAsked) {
   EXPECT_EQ(y[0], 0);
   ASSERT_TRUE((*resident)->download_outputs());
   EXPECT_EQ(y[0], 33);
+  log_.calls.clear();
+  EXPECT_EQ(*(*resident)->run_kernel(3, 2), 1.0);
+  EXPECT_EQ(*(*resident)->run_kernel(3), 0.5);
+  EXPECT_EQ(log_.count("launch y"), 3u);
+  EXPECT_EQ(log_.count("record"), 1u);
   x[0] = 0;
   ASSERT_TRUE((*resident)->upload(0));
   ASSERT_TRUE((*resident)->run());
