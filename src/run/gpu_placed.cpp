@@ -139,7 +139,7 @@ Result<void> GpuPlaced::download(BufferId id, void* host) {
 
 GpuLaunch GpuPlaced::launch(const loop::Kernel& kernel, size_t function) const {
   GpuLaunch launch;
-  launch.function = function;
+  launch.function = form_->first + function;
   launch.kernel = kernel.name;
   for (const BufferId id : bindings(program_.program(), kernel)) {
     const size_t slot = slots_[index(id)];
