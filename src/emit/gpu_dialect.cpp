@@ -91,6 +91,7 @@ std::vector<std::string> gpu_library(const GpuLibrary& wanted, const GpuSpelling
   if (!wanted.own_quot) add(file("gpu_quot.h"));
   add(file("gpu_real.h"));
   add(file("gpu_formats.h"));
+  add(file("gpu_blocks.h"));
   if (wanted.f64) {
     if (!wanted.own_quot) add(of_f64(file("gpu_quot.h"), wanted.number_suffix));
     add(of_f64(file("gpu_real.h"), wanted.number_suffix));

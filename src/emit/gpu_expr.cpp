@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "emit/c_expr.h"
 #include "emit/gpu_source.h"
 
 namespace tang {
@@ -344,6 +345,7 @@ GpuText GpuExpr::cast(const Node& n, int lane) {
   const Value arg = n.args[0];
   const Node& x = kernel_[arg];
   const Type from = x.type, to = n.type;
+  if (reads_narrowed(program_, kernel_, n)) return read(x, lane, true);
   if (to == Type::boolean) {
     if (from == Type::i64 && dialect_.pairs() && !plan_.bound(arg))
       return {fmt::format("tang_ne_i64({}, {})", value(arg, lane).text, zero(from).text), gpu_atom};

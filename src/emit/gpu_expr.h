@@ -35,7 +35,8 @@ class GpuExpr {
   // The address in a name or as a constant, so that it may be repeated.
   std::string repeatable(const GpuText& text, const std::string& type, std::string_view name);
 
-  GpuText load(const GpuArgument& x, const GpuText& at);
+  // `narrows`: what is exact as f64 is read as f32, rounded once.
+  GpuText load(const GpuArgument& x, const GpuText& at, bool narrows);
   // Statements that store `value` of `type` as the element.
   std::vector<std::string> store(const GpuArgument& x, const GpuText& at, loop::Type type,
                                  const GpuText& value);
@@ -62,7 +63,7 @@ class GpuExpr {
   GpuText choose(const loop::Node& n, int lane, const std::function<GpuText(loop::Value)>& arm);
   GpuText cast(const loop::Node& n, int lane);
   GpuText round(const loop::Node& n, int lane);
-  GpuText read(const loop::Node& n, int lane);
+  GpuText read(const loop::Node& n, int lane, bool narrows = false);
   GpuText call(const loop::Node& n, int lane);
   GpuText infix(const loop::Node& n, int lane);
   GpuText widen(const GpuText& index) const;

@@ -56,8 +56,7 @@ class Glsl : public GpuDialect {
 
   std::string preamble(const GpuFrame& f) const override {
     std::string text = "#version 450\n";
-    if (native_)
-      text += "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n";
+    if (native_) text += "#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require\n";
     if (f.exchanges) {
       text += "#extension GL_KHR_shader_subgroup_shuffle : require\n";
       if (native_) text += "#extension GL_EXT_shader_subgroup_extended_types_int64 : require\n";
@@ -90,8 +89,11 @@ class Glsl : public GpuDialect {
   std::string declare(bool fixed, const std::string& type, const std::string& name,
                       const std::string& value) const override {
     const bool real = type == "float" || type == "double";
-    return fmt::format("{}{} {} = {};", real ? "precise " : fixed ? "const " : "", type, name,
-                       value);
+    return fmt::format("{}{} {} = {};",
+                       real    ? "precise "
+                       : fixed ? "const "
+                               : "",
+                       type, name, value);
   }
   bool names_stored(Type type) const override { return is_real(type); }
   std::string shared(const std::string& type, const std::string& name,
@@ -115,9 +117,9 @@ class Glsl : public GpuDialect {
     const auto bits = std::bit_cast<uint64_t>(v);
     const bool plain = std::abs(v) < 1e6 && v == std::floor(v) && !std::signbit(v);
     if (plain) return {fmt::format("{:.1f}lf", v), gpu_atom};
-    return {fmt::format("packDouble2x32(uvec2(0x{:08x}u, 0x{:08x}u))", bits & 0xffffffff,
-                        bits >> 32),
-            gpu_atom};
+    return {
+        fmt::format("packDouble2x32(uvec2(0x{:08x}u, 0x{:08x}u))", bits & 0xffffffff, bits >> 32),
+        gpu_atom};
   }
   GpuText i64(int64_t value) const override {
     if (!native_) return pair(value, "uvec2");

@@ -39,19 +39,14 @@ GpuText GpuExpr::raw(const GpuArgument& x, const GpuText& at) {
   return {fmt::format("{}[{}]", x.name, at.text), gpu_atom};
 }
 
-GpuText GpuExpr::load(const GpuArgument& x, const GpuText& at) {
-  if (is_block(x.format)) return block(x, at, loop::compute_type(x.format));
+GpuText GpuExpr::load(const GpuArgument& x, const GpuText& at, bool narrows) {
+  if (is_block(x.format)) return block(x, at, narrows ? Type::f32 : loop::compute_type(x.format));
   if (is_whole(x.format))
     return {fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_)), gpu_atom};
   const GpuText bits = raw(x, at);
   if (x.format == Format::boolean)
     return {fmt::format("{} != {}", bits.text, dialect_.packed() ? "0u" : "0"), gpu_compare};
   return {fmt::format("tang_load_{}({})", name(x.format), bits.text), gpu_atom};
-}
-
-GpuText GpuExpr::block(const GpuArgument& x, const GpuText& at, Type as) {
-  return {fmt::format("tang_load_{}_{}({}, {})", name(x.format), name(as), x.name, at.text),
-          gpu_atom};
 }
 
 // The bits that are stored, as a word.
@@ -88,11 +83,11 @@ std::vector<std::string> GpuExpr::store(const GpuArgument& x, const GpuText& at,
   return dialect_.store_part(x, repeatable(at, index_type(), "at"), width, bits);
 }
 
-GpuText GpuExpr::read(const Node& n, int lane) {
+GpuText GpuExpr::read(const Node& n, int lane, bool narrows) {
   const bool is_load = n.op == Op::load;
   const auto buffer = static_cast<loop::BufferId>(n.id);
   const auto element = [&](const GpuText& at) -> GpuText {
-    if (is_load) return load(argument(buffer), at);
+    if (is_load) return load(argument(buffer), at, narrows);
     return {fmt::format("{}[{}]", local(static_cast<LocalId>(n.id)),
                         dialect_.subscript(at.text, wide_)),
             gpu_atom};
@@ -120,7 +115,8 @@ GpuText GpuExpr::read(const Node& n, int lane) {
   ++lazy_;
   const GpuText x = element(at);
   --lazy_;
-  return dialect_.select({fmt::format("{} < {}", lane, count.text), gpu_compare}, x, zero(n.type));
+  return dialect_.select({fmt::format("{} < {}", lane, count.text), gpu_compare}, x,
+                         zero(narrows ? Type::f32 : n.type));
 }
 
 }  // namespace tang

@@ -29,16 +29,16 @@ std::unique_ptr<GpuDialect> dialect_of(const Capability& device) {
       return glsl_dialect(device.i64);
     case Dialect::wgsl:
       return wgsl_dialect();
-    default:
-      return nullptr;
+    case Dialect::msl:
+      return msl_dialect();
   }
+  return nullptr;
 }
 
 }  // namespace
 
 Result<GpuSource> gpu_source(const LoopProgram& program, const GpuSourceOptions& options) {
   const std::unique_ptr<GpuDialect> dialect = dialect_of(options.capability);
-  if (!dialect) return error("E0806", "this dialect is not built yet");
   GpuSource source;
   source.dialect = options.capability.dialect;
   Namer names(dialect->reserved());

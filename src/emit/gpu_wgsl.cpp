@@ -12,8 +12,7 @@ namespace {
 using loop::Type;
 
 bool is_word(std::string_view text) {
-  return text == "float" || text == "int" || text == "uint" || text == "bool" ||
-         text == "tang_i64";
+  return text == "float" || text == "int" || text == "uint" || text == "bool" || text == "tang_i64";
 }
 
 // "float a" becomes "a: float".
@@ -44,9 +43,8 @@ std::string declaration(std::string_view line) {
   const size_t space = std::min(line.find(' '), line.size());
   if (!is_word(line.substr(0, space))) return std::string(line);
   const size_t end = line.find(' ', space + 1);
-  return fmt::format("{} {}: {}{}", fixed ? "let" : "var",
-                     line.substr(space + 1, end - space - 1), line.substr(0, space),
-                     line.substr(end));
+  return fmt::format("{} {}: {}{}", fixed ? "let" : "var", line.substr(space + 1, end - space - 1),
+                     line.substr(0, space), line.substr(end));
 }
 
 // The text of snippets in the syntax of WGSL; words are replaced later.
@@ -75,11 +73,18 @@ class Wgsl : public GpuDialect {
   std::string_view reserved() const override { return snippet("wgsl.words"); }
 
   const GpuSpelling& spelling() const override {
-    static const GpuSpelling words = {
-        {"float", "f32"},        {"int", "i32"},           {"uint", "u32"},
-        {"tang_i64", "vec2<u32>"}, {"tang_pair", "vec2<u32>"}, {"F32", "f32"},
-        {"I32", "i32"},          {"U32", "u32"},           {"tang_bits", "bitcast<u32>"},
-        {"tang_rint", "round"},  {"tang_fma_f32", "fma"},  {"tang_sqrt_f32", "sqrt"}};
+    static const GpuSpelling words = {{"float", "f32"},
+                                      {"int", "i32"},
+                                      {"uint", "u32"},
+                                      {"tang_i64", "vec2<u32>"},
+                                      {"tang_pair", "vec2<u32>"},
+                                      {"F32", "f32"},
+                                      {"I32", "i32"},
+                                      {"U32", "u32"},
+                                      {"tang_bits", "bitcast<u32>"},
+                                      {"tang_rint", "round"},
+                                      {"tang_fma_f32", "fma"},
+                                      {"tang_sqrt_f32", "sqrt"}};
     return words;
   }
   bool pairs() const override { return true; }
@@ -88,9 +93,9 @@ class Wgsl : public GpuDialect {
 
   std::vector<std::string> library() const override {
     std::vector<std::string> texts;
-    for (const char* file : {"gpu_integer.h", "gpu_nan.h", "gpu_casts.h", "gpu_words.h",
-                             "gpu_pair.h", "gpu_math.h", "gpu_quot.h", "gpu_real.h",
-                             "gpu_formats.h"})
+    for (const char* file :
+         {"gpu_integer.h", "gpu_nan.h", "gpu_casts.h", "gpu_words.h", "gpu_pair.h", "gpu_math.h",
+          "gpu_quot.h", "gpu_real.h", "gpu_formats.h", "gpu_blocks.h"})
       texts.push_back(respell(reordered(snippet(file)), spelling()));
     texts.insert(texts.begin(), std::string(snippet("wgsl.wgsl")));
     return texts;

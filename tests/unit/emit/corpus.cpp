@@ -50,45 +50,70 @@ bool takes(OpRule rule, Type type) {
   return false;
 }
 
-// y[i] = op(a[i], b[i], c[i]) in one type.
-LoopProgram operation(Op op, Type type) {
+// y[k n + i] = op_k(a[i], b[i], c[i]): all operations on a type of which `wanted` says so.
+template <class Wanted>
+CorpusEntry operations(const std::string& name, Type type, Type result, Wanted wanted) {
   Builder b;
-  const loop::OpInfo& row = loop::info(op);
   const ParamId n = b.symbol("n");
+  const auto c = b.buffer("c", Format::boolean, Poly::param(n), Role::input);
   std::vector<loop::BufferId> from;
-  for (int k = 0; k < row.arity; ++k) {
-    const bool condition = row.rule == OpRule::select && k == 0;
-    from.push_back(b.buffer(std::string(1, static_cast<char>('a' + k)),
-                            condition ? Format::boolean : storage_of(type), Poly::param(n),
-                            Role::input));
-  }
-  const bool compares = row.rule == OpRule::compare;
-  const auto y =
-      b.buffer("y", compares ? Format::boolean : storage_of(type), Poly::param(n), Role::output);
+  for (const char* x : {"a", "b", "d"})
+    from.push_back(b.buffer(x, storage_of(type), Poly::param(n), Role::input));
+  CorpusEntry entry;
+  for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k)
+    if (wanted(static_cast<Op>(k))) entry.rows.emplace_back(loop::info(static_cast<Op>(k)).name);
+  const auto rows = static_cast<int64_t>(entry.rows.size());
+  const auto y = b.buffer("y", storage_of(result), Poly(rows) * Poly::param(n), Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
       [&](Value i) {
-        std::vector<Value> args;
-        for (const auto id : from) args.push_back(b.load(id, i));
-        b.store(y, i, b.op(op, std::span<const Value>(args)));
+        int64_t row = 0;
+        for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k) {
+          const Op op = static_cast<Op>(k);
+          if (!wanted(op)) continue;
+          std::vector<Value> args;
+          const bool selects = loop::info(op).rule == OpRule::select;
+          if (selects) args.push_back(b.load(c, i));
+          while (static_cast<int>(args.size()) < loop::info(op).arity)
+            args.push_back(b.load(from[args.size() - (selects ? 1 : 0)], i));
+          const Value at = b.add(b.mul(b.integer(row++), b.symbol(n)), i);
+          b.store(y, at, b.op(op, std::span<const Value>(args)));
+        }
       },
       shared_loop);
   b.end_kernel();
-  return finish(b, fmt::format("{} {}", row.name, name(type)));
+  entry.name = name;
+  entry.program = finish(b, name);
+  return entry;
 }
 
-LoopProgram cast(Type from, Type to) {
+// Casts from all types to one.
+CorpusEntry casts(Type to) {
   Builder b;
   const ParamId n = b.symbol("n");
-  const auto x = b.buffer("x", storage_of(from), Poly::param(n), Role::input);
-  const auto y = b.buffer("y", storage_of(to), Poly::param(n), Role::output);
+  CorpusEntry entry;
+  std::vector<loop::BufferId> from;
+  for (const Type type : {Type::f32, Type::i64, Type::i32, Type::boolean, Type::f64}) {
+    if (type == to) continue;
+    entry.rows.emplace_back(name(type));
+    from.push_back(b.buffer("x", storage_of(type), Poly::param(n), Role::input));
+  }
+  const auto y = b.buffer("y", storage_of(to),
+                          Poly(static_cast<int64_t>(from.size())) * Poly::param(n), Role::output);
   b.begin_kernel("k");
   b.for_(
-      "i", b.integer(0), b.symbol(n), [&](Value i) { b.store(y, i, b.cast(to, b.load(x, i))); },
+      "i", b.integer(0), b.symbol(n),
+      [&](Value i) {
+        for (size_t k = 0; k < from.size(); ++k)
+          b.store(y, b.add(b.mul(b.integer(static_cast<int64_t>(k)), b.symbol(n)), i),
+                  b.cast(to, b.load(from[k], i)));
+      },
       shared_loop);
   b.end_kernel();
-  return finish(b, "cast");
+  entry.name = fmt::format("cast_{}", name(to));
+  entry.program = finish(b, entry.name);
+  return entry;
 }
 
 // y[i] = x[i] from a format, and back from what it is read as.
@@ -112,17 +137,36 @@ LoopProgram copy(Format from, Format to) {
   return finish(b, fmt::format("{} to {}", name(from), name(to)));
 }
 
-LoopProgram rounding(Format format, Type type) {
+// Roundings of a type to all its formats.
+CorpusEntry roundings(Type type) {
   Builder b;
   const ParamId n = b.symbol("n");
+  CorpusEntry entry;
+  std::vector<Format> formats;
+  for (int k = 0; k < format_count; ++k) {
+    const Format f = static_cast<Format>(k);
+    if (is_block(f) || kind(f) == Kind::boolean || (kind(f) == Kind::real) != is_real(type))
+      continue;
+    formats.push_back(f);
+    entry.rows.emplace_back(name(f));
+  }
   const auto x = b.buffer("x", storage_of(type), Poly::param(n), Role::input);
-  const auto y = b.buffer("y", storage_of(type), Poly::param(n), Role::output);
+  const auto y =
+      b.buffer("y", storage_of(type), Poly(static_cast<int64_t>(formats.size())) * Poly::param(n),
+               Role::output);
   b.begin_kernel("k");
   b.for_(
       "i", b.integer(0), b.symbol(n),
-      [&](Value i) { b.store(y, i, b.round(format, b.load(x, i))); }, shared_loop);
+      [&](Value i) {
+        for (size_t k = 0; k < formats.size(); ++k)
+          b.store(y, b.add(b.mul(b.integer(static_cast<int64_t>(k)), b.symbol(n)), i),
+                  b.round(formats[k], b.load(x, i)));
+      },
+      shared_loop);
   b.end_kernel();
-  return finish(b, fmt::format("round {} {}", name(format), name(type)));
+  entry.name = fmt::format("round_{}", name(type));
+  entry.program = finish(b, entry.name);
+  return entry;
 }
 
 LoopProgram parsed(const std::string& text, const std::string& name) {
@@ -134,13 +178,17 @@ LoopProgram parsed(const std::string& text, const std::string& name) {
 }
 
 void add_operations(std::vector<CorpusEntry>& all) {
-  for (size_t k = 0; k <= static_cast<size_t>(Op::select); ++k) {
-    const Op op = static_cast<Op>(k);
-    for (const Type type : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean}) {
-      const bool same = type == Type::boolean && (op == Op::eq || op == Op::ne);
-      if (takes(loop::info(op).rule, type) || same)
-        all.push_back({fmt::format("{}_{}", loop::info(op).name, name(type)), operation(op, type)});
-    }
+  for (const Type type : {Type::f32, Type::i64, Type::i32, Type::boolean, Type::f64}) {
+    all.push_back(operations(fmt::format("values_{}", name(type)), type, type, [&](Op op) {
+      return loop::info(op).rule != OpRule::compare && takes(loop::info(op).rule, type);
+    }));
+    all.push_back(
+        operations(fmt::format("compare_{}", name(type)), type, Type::boolean, [&](Op op) {
+          const bool same = type == Type::boolean && (op == Op::eq || op == Op::ne);
+          return loop::info(op).rule == OpRule::compare && (same || type != Type::boolean);
+        }));
+    all.push_back(casts(type));
+    if (type != Type::boolean) all.push_back(roundings(type));
   }
 }
 
@@ -148,23 +196,12 @@ void add_formats(std::vector<CorpusEntry>& all) {
   for (int k = 0; k < format_count; ++k) {
     const Format f = static_cast<Format>(k);
     const Type type = loop::compute_type(f);
-    all.push_back({fmt::format("load_{}", name(f)), copy(f, storage_of(type))});
+    all.push_back({fmt::format("load_{}", name(f)), {}, copy(f, storage_of(type))});
     if (type == Type::f64 && f != Format::f64)
-      all.push_back({fmt::format("load_{}_f32", name(f)), copy(f, Format::f32)});
-    if (is_block(f)) continue;
-    all.push_back({fmt::format("store_{}", name(f)), copy(storage_of(type), f)});
-    if (kind(f) == Kind::boolean) continue;
-    const bool real = kind(f) == Kind::real;
-    for (const Type t : real ? std::vector{Type::f32, Type::f64} : std::vector{Type::i64, Type::i32})
-      all.push_back({fmt::format("round_{}_{}", name(f), name(t)), rounding(f, t)});
+      all.push_back({fmt::format("load_{}_f32", name(f)), {}, copy(f, Format::f32)});
+    if (!is_block(f))
+      all.push_back({fmt::format("store_{}", name(f)), {}, copy(storage_of(type), f)});
   }
-}
-
-void add_casts(std::vector<CorpusEntry>& all) {
-  for (const Type from : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean})
-    for (const Type to : {Type::f32, Type::f64, Type::i64, Type::i32, Type::boolean})
-      if (from != to)
-        all.push_back({fmt::format("cast_{}_{}", name(from), name(to)), cast(from, to)});
 }
 
 // Texts under names.
@@ -172,8 +209,7 @@ struct Text {
   const char *name, *text;
 };
 
-constexpr Text scalar_texts[] = {
-    {"sums", R"(symbol n
+constexpr Text scalar_texts[] = {{"sums", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n] output
@@ -187,7 +223,7 @@ kernel sums reads x writes y {
   }
 }
 )"},
-    {"transposed", R"(symbol n
+                                 {"transposed", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n*m] output
@@ -199,7 +235,7 @@ kernel transposed reads x writes y {
   }
 }
 )"},
-    {"triangle", R"(symbol n
+                                 {"triangle", R"(symbol n
 buffer y : i64[n*n] output
 kernel triangle writes y {
   for i in 0 .. n parallel {
@@ -212,7 +248,7 @@ kernel triangle writes y {
   }
 }
 )"},
-    {"gathered", R"(symbol n
+                                 {"gathered", R"(symbol n
 symbol m
 buffer r : i64[n] input
 buffer x : f32[m] input
@@ -224,7 +260,7 @@ kernel gathered reads r, x writes y {
   }
 }
 )"},
-    {"clamped", R"(symbol n
+                                 {"clamped", R"(symbol n
 symbol m
 buffer r : i64[n] input
 buffer x : f32[m] input
@@ -235,7 +271,7 @@ kernel clamped reads r, x writes y {
   }
 }
 )"},
-    {"large", R"(symbol n
+                                 {"large", R"(symbol n
 buffer y : i64[n] output
 kernel large writes y {
   for i in 0 .. n parallel {
@@ -244,7 +280,7 @@ kernel large writes y {
   }
 }
 )"},
-    {"constants", R"(symbol n
+                                 {"constants", R"(symbol n
 buffer y : f32[8*n] output
 kernel constants writes y {
   for i in 0 .. n parallel {
@@ -259,7 +295,7 @@ kernel constants writes y {
   }
 }
 )"},
-    {"floors", R"(symbol n
+                                 {"floors", R"(symbol n
 buffer y : i64[2*n] output
 kernel floors writes y {
   for i in 0 .. n parallel {
@@ -268,7 +304,7 @@ kernel floors writes y {
   }
 }
 )"},
-    {"vectors", R"(symbol n
+                                 {"vectors", R"(symbol n
 buffer x : f32[8*n] input
 buffer y : f32[8*n] output
 buffer z : f32[8*n] output
@@ -288,7 +324,7 @@ kernel vectors reads x writes y, z {
   }
 }
 )"},
-    {"ramps", R"(symbol n
+                                 {"ramps", R"(symbol n
 buffer r : i32[4*n] input
 buffer x : f32[64] input
 buffer y : f32[4*n] output
@@ -299,7 +335,7 @@ kernel ramps reads r, x writes y {
   }
 }
 )"},
-    {"arrays", R"(symbol n
+                                 {"arrays", R"(symbol n
 buffer x : f32[4*n] input
 buffer y : f32[4*n] output
 kernel arrays reads x writes y {
@@ -321,7 +357,7 @@ kernel arrays reads x writes y {
   }
 }
 )"},
-    {"bounds", R"(symbol n
+                                 {"bounds", R"(symbol n
 buffer o : i64[n + 1] input
 buffer x : f32[64] input
 buffer y : f32[n] output
@@ -335,7 +371,7 @@ kernel bounds reads o, x writes y {
   }
 }
 )"},
-    {"in_place", R"(symbol n
+                                 {"in_place", R"(symbol n
 buffer x : f32[n] input
 buffer y : f32[n] output into x
 kernel in_place reads x writes y {
@@ -344,7 +380,7 @@ kernel in_place reads x writes y {
   }
 }
 )"},
-    {"found", R"(symbol n
+                                 {"found", R"(symbol n
 buffer x : f32[16*n] input
 buffer y : i64[n] output
 kernel found reads x writes y {
@@ -362,7 +398,7 @@ kernel found reads x writes y {
   }
 }
 )"},
-    {"alone", R"(symbol n
+                                 {"alone", R"(symbol n
 buffer x : f32[n] input
 buffer y : f32[1] output
 kernel alone reads x writes y {
@@ -373,7 +409,7 @@ kernel alone reads x writes y {
   store y[0] = s
 }
 )"},
-    {"words", R"(symbol float
+                                 {"words", R"(symbol float
 symbol main
 buffer kernel : f32[float] input
 buffer var : f32[float] output
@@ -386,8 +422,7 @@ kernel __global reads kernel writes var {
 }
 )"}};
 
-constexpr Text group_texts[] = {
-    {"reversed", R"(symbol n
+constexpr Text group_texts[] = {{"reversed", R"(symbol n
 buffer x : f32[64*n] input
 buffer y : f32[64*n] output
 kernel reversed threads 64 reads x writes y {
@@ -400,7 +435,7 @@ kernel reversed threads 64 reads x writes y {
   }
 }
 )"},
-    {"reduced", R"(symbol n
+                                {"reduced", R"(symbol n
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n] output
@@ -429,7 +464,7 @@ kernel reduced threads 32 reads x writes y {
   }
 }
 )"},
-    {"uneven", R"(symbol n
+                                {"uneven", R"(symbol n
 buffer o : i64[n] input
 buffer y : f32[8*n] output
 kernel uneven threads 8 reads o writes y {
@@ -449,15 +484,44 @@ kernel uneven threads 8 reads o writes y {
 }
 )"}};
 
+constexpr Text exchange_texts[] = {{"exchanged", R"(symbol n
+buffer x : f32[8*n] input
+buffer k : i64[8*n] input
+buffer y : f32[8*n] output
+buffer z : i64[8*n] output
+kernel exchanged threads 8 reads x, k writes y, z {
+  for i in 0 .. n parallel {
+    let a : f32 = x[8 * i + thread]
+    exchange b = a by 4
+    let c : i64 = k[8 * i + thread]
+    exchange d = c by 1
+    let e : bool = a < b
+    exchange f = e by 2
+    let g : i32 = i32(c)
+    exchange h = g by 2
+    store y[8 * i + thread] = select(f, b, f32(h))
+    store z[8 * i + thread] = d
+  }
+}
+)"}};
+
 }  // namespace
+
+const std::vector<CorpusEntry>& exchange_corpus() {
+  static const std::vector<CorpusEntry> all = [] {
+    std::vector<CorpusEntry> list;
+    for (const Text& t : exchange_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
+    return list;
+  }();
+  return all;
+}
 
 const std::vector<CorpusEntry>& scalar_corpus() {
   static const std::vector<CorpusEntry> all = [] {
     std::vector<CorpusEntry> list;
     add_operations(list);
-    add_casts(list);
     add_formats(list);
-    for (const Text& t : scalar_texts) list.push_back({t.name, parsed(t.text, t.name)});
+    for (const Text& t : scalar_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
     return list;
   }();
   return all;
@@ -466,7 +530,7 @@ const std::vector<CorpusEntry>& scalar_corpus() {
 const std::vector<CorpusEntry>& group_corpus() {
   static const std::vector<CorpusEntry> all = [] {
     std::vector<CorpusEntry> list;
-    for (const Text& t : group_texts) list.push_back({t.name, parsed(t.text, t.name)});
+    for (const Text& t : group_texts) list.push_back({t.name, {}, parsed(t.text, t.name)});
     return list;
   }();
   return all;

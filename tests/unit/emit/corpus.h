@@ -10,6 +10,7 @@ namespace tang {
 
 struct CorpusEntry {
   std::string name;
+  std::vector<std::string> rows;  // what a row of the output is, where it has several
   LoopProgram program;
 };
 
@@ -17,5 +18,7 @@ struct CorpusEntry {
 const std::vector<CorpusEntry>& scalar_corpus();
 // Groups of threads with shared arrays and barriers.
 const std::vector<CorpusEntry>& group_corpus();
+// Groups whose threads exchange values.
+const std::vector<CorpusEntry>& exchange_corpus();
 
 }  // namespace tang

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <dlfcn.h>
-
 #include <string>
 #include <vector>
 

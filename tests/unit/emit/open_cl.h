@@ -1,9 +1,8 @@
 // Compiles and runs kernels in OpenCL C on the first device, where there is one.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstdint>
+#include <dlfcn.h>
 #include <string>
 #include <vector>
 
