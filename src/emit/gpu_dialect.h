@@ -51,6 +51,7 @@ class GpuDialect {
   virtual std::vector<std::string> library() const = 0;  // spelled
   virtual bool pairs() const { return false; }   // i64 is a pair of words, worked on by calls
   virtual bool packed() const { return false; }  // memory is words, narrow elements are parts
+  virtual bool ordered() const { return false; }  // NaN != x may be false
   virtual std::string type(loop::Type type) const = 0;
   virtual std::string thread() const = 0;  // these three as i32
   virtual std::string group() const = 0;

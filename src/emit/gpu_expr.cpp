@@ -337,6 +337,8 @@ GpuText GpuExpr::compare(const Node& n, int lane) {
   const GpuText a = side(0), b = side(1);
   if (type == Type::i64 && !indices && dialect_.pairs())
     return {fmt::format("tang_{}_i64({}, {})", loop::info(n.op).name, a.text, b.text), gpu_atom};
+  if (n.op == Op::ne && is_real(type) && dialect_.ordered())
+    return {fmt::format("!({} == {})", in(a, gpu_sum), in(b, gpu_sum)), gpu_unary};
   return {fmt::format("{} {} {}", in(a, gpu_sum), loop::info(n.op).spelling, in(b, gpu_sum)),
           gpu_compare};
 }

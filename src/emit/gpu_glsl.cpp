@@ -30,7 +30,6 @@ class Glsl : public GpuDialect {
                  {"tang_bits", "floatBitsToUint"},
                  {"tang_float", "uintBitsToFloat"},
                  {"tang_rint", "roundEven"},
-                 {"tang_rint_f64", "roundEven"},
                  {"tang_fma_f32", "fma"},
                  {"tang_fma_f64", "fma"},
                  {"tang_sqrt_f32", "sqrt"},
@@ -133,7 +132,7 @@ class Glsl : public GpuDialect {
                                       const std::string& value) const override {
     const Part p = part(at, bits, [](const std::string& t) { return "uint(" + t + ")"; });
     return {fmt::format("atomicAnd({}[{}], ~({} << {}));", x.name, p.word, p.mask, p.shift),
-            fmt::format("atomicOr({}[{}], {} << {});", x.name, p.word, value, p.shift)};
+            fmt::format("atomicOr({}[{}], ({}) << {});", x.name, p.word, value, p.shift)};
   }
 
  private:

@@ -88,6 +88,7 @@ class Wgsl : public GpuDialect {
     return words;
   }
   bool pairs() const override { return true; }
+  bool ordered() const override { return true; }
   bool packed() const override { return true; }
   bool must_agree() const override { return true; }
 

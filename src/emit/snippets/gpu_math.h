@@ -21,12 +21,7 @@ TANG_FN float tang_exp_f32(float x) {
   return tang_select_f32(tang_nan_f32(x), x, result);
 }
 
-TANG_FN float tang_log_f32(float x) {
-  const bool tiny = x < 1.17549435e-38f;
-  const float y = tang_select_f32(tiny, x * 8388608.0f, x);
-  const uint u = tang_bits(y) - 0x3f3504f3u;
-  const float f = tang_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  const float e = F32(I32(u) >> 23u) - tang_select_f32(tiny, 23.0f, 0.0f);
+TANG_FN float tang_log_near_1(float f, float e) {
   float p = -0.0763410777f;
   p = p * f + 0.1276142f;
   p = p * f - 0.131602556f;
@@ -38,7 +33,16 @@ TANG_FN float tang_log_f32(float x) {
   const float s = f * f;
   p = e * -0.000212194442f + p * f * s;
   p = (p - 0.5f * s) + f;
-  p = e * 0.693359375f + p;
+  return e * 0.693359375f + p;
+}
+
+TANG_FN float tang_log_f32(float x) {
+  const bool tiny = x < 1.17549435e-38f;
+  const float y = tang_select_f32(tiny, x * 8388608.0f, x);
+  const uint u = tang_bits(y) - 0x3f3504f3u;
+  const float f = tang_float((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  const float e = F32(I32(u) >> 23u) - tang_select_f32(tiny, 23.0f, 0.0f);
+  const float p = tang_log_near_1(f, e);
   const float infinity = tang_float(0x7f800000u);
   const float above = tang_select_f32(x < infinity, p, x);
   const float most = tang_select_f32(x == 0.0f, -infinity, above);
@@ -47,12 +51,10 @@ TANG_FN float tang_log_f32(float x) {
 }
 
 TANG_FN float tang_log1p_f32(float x) {
-  const float u = 1.0f + x;
-  const float c = tang_select_f32(x > 1.0f, 1.0f - (u - x), x - (u - 1.0f));
-  const float l = tang_log_f32(u);
-  const bool finite = (u > 0.0f) && (u < tang_float(0x7f800000u));
-  const float y = tang_select_f32(finite, l + c / u, l);
-  return tang_select_f32(u == 1.0f, x, y);
+  const float far = tang_log_f32(1.0f + x);
+  const bool near = (x > -0.29f) && (x < 0.41f);
+  const float y = tang_select_f32(near, tang_log_near_1(x, 0.0f), far);
+  return tang_select_f32(x == 0.0f, x, y);
 }
 
 TANG_FN float tang_tanh_f32(float x) {
