@@ -94,6 +94,14 @@ class Cuda : public GpuDialect {
   }
   GpuText i64(int64_t value) const override { return native_i64(value, "ll"); }
 
+  std::string wide_pointer(Space, bool fixed, const std::string& type,
+                           const std::string& address) const override {
+    return fmt::format("({}{}*)({})", fixed ? "const " : "", type, address);
+  }
+  std::string wide_value(const std::string& type, const std::string& parts) const override {
+    return fmt::format("make_{}({})", type, parts);
+  }
+
   std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int,
                                       const std::string& value) const override {
     return {fmt::format("tang_put_4bits({}, {}, {});", x.name, at, value)};

@@ -89,6 +89,16 @@ class GpuDialect {
   virtual std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int bits,
                                               const std::string& value) const = 0;
 
+  // Wide accesses, where memory is addressed in bytes: vectors of 2 or 4 words of 32 bits.
+  enum class Space : uint8_t { buffer, shared };
+  virtual std::string wide_pointer(Space /*space*/, bool /*fixed*/, const std::string& /*type*/,
+                                   const std::string& /*address*/) const {
+    return {};
+  }
+  virtual std::string wide_value(const std::string& /*type*/, const std::string& /*parts*/) const {
+    return {};
+  }
+
   GpuText i32(int64_t value) const;
 };
 

@@ -19,12 +19,14 @@ using loop::Type;
 using loop::Value;
 
 GpuExpr::GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const GpuPlan& plan,
-                 const GpuDialect& dialect, bool wide, Namer names, Writer& out)
+                 const GpuDialect& dialect, const GpuSourceOptions& options, Namer names,
+                 Writer& out)
     : program_(program),
       kernel_(kernel),
       plan_(plan),
       dialect_(dialect),
-      wide_(wide),
+      wide_(options.wide),
+      vector_bytes_(options.capability.vector_bytes),
       names_(std::move(names)),
       out_(out),
       argument_of_(program.buffers.size(), SIZE_MAX),

@@ -4,23 +4,34 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "emit/gpu_dialect.h"
 #include "emit/gpu_plan.h"
+#include "emit/gpu_source.h"
 #include "emit/namer.h"
 #include "emit/writer.h"
 #include "loop/program.h"
 
 namespace tang {
 
+// Memory whose elements may be accessed several at once.
+struct WideMemory {
+  GpuDialect::Space space = GpuDialect::Space::buffer;
+  std::string name;
+  std::string word;  // the type of 32 bits that its vectors have
+  int bits = 32;     // of an element
+  Format format = Format::f32;
+};
+
 class GpuExpr {
  public:
   // Lines that an expression needs before its statement go to `out`. `arguments` are the kernel's
   // bindings; names are taken from `names`.
   GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const GpuPlan& plan,
-          const GpuDialect& dialect, bool wide, Namer names, Writer& out);
+          const GpuDialect& dialect, const GpuSourceOptions& options, Namer names, Writer& out);
 
   // Lanes of a value, with 64 bits where it has them.
   GpuText value(loop::Value v, int lane = 0);
@@ -31,7 +42,10 @@ class GpuExpr {
   GpuText for_local(loop::LocalId id, loop::Value v, int lane);
 
   // What was computed before the last statement is forgotten: a new statement begins.
-  void next() { held_.clear(); }
+  void next() {
+    held_.clear();
+    held_wide_.clear();
+  }
   // The address in a name or as a constant, so that it may be repeated.
   std::string repeatable(const GpuText& text, const std::string& type, std::string_view name);
 
@@ -40,6 +54,9 @@ class GpuExpr {
   // Statements that store `value` of `type` as the element.
   std::vector<std::string> store(const GpuArgument& x, const GpuText& at, loop::Type type,
                                  const GpuText& value);
+
+  // A store of a vector in as few accesses as may be; false: it must be element by element.
+  bool store_wide(const loop::Stmt& s, const std::vector<GpuText>& values, const std::string& at);
 
   const GpuArgument& argument(loop::BufferId id) const;
   std::vector<GpuArgument>& arguments() { return arguments_; }
@@ -64,6 +81,11 @@ class GpuExpr {
   GpuText cast(const loop::Node& n, int lane);
   GpuText round(const loop::Node& n, int lane);
   GpuText read(const loop::Node& n, int lane, bool narrows = false);
+  std::optional<GpuText> read_wide(const loop::Node& n, int lane);
+  int words_at_once(const WideMemory& memory, loop::Value at, int lanes) const;
+  std::string wide_type(const std::string& word, int words) const;
+  std::string stored_word(Format format, loop::Type type, const GpuText& value) const;
+  std::optional<WideMemory> wide_memory(bool buffer, uint32_t id) const;
   GpuText call(const loop::Node& n, int lane);
   GpuText infix(const loop::Node& n, int lane);
   GpuText widen(const GpuText& index) const;
@@ -81,6 +103,7 @@ class GpuExpr {
   const GpuPlan& plan_;
   const GpuDialect& dialect_;
   const bool wide_;
+  const int64_t vector_bytes_;
   Namer names_;
   Writer& out_;
   std::vector<GpuArgument> arguments_;
@@ -90,7 +113,8 @@ class GpuExpr {
   std::vector<std::vector<std::string>> locals_;  // by lane
   std::string thread_;
   std::map<uint32_t, GpuText> held_;  // addresses of vectors and of narrow elements, by node
-  int lazy_ = 0;                      // inside of what may not be evaluated
+  std::map<const loop::Node*, std::vector<std::string>> held_wide_;  // words of vectors
+  int lazy_ = 0;  // inside of what may not be evaluated
 };
 
 }  // namespace tang

@@ -8,9 +8,9 @@
 
 namespace tang {
 
-// `entry` is its name. Errors: see gpu_source.h.
+// `entry` is its name; it calls functions of `library`. Errors: see gpu_source.h.
 Result<GpuFunction> gpu_function(const loop::Program& program, const loop::Kernel& kernel,
                                  const std::string& entry, const GpuDialect& dialect,
-                                 const GpuSourceOptions& options);
+                                 const GpuFunctions& library, const GpuSourceOptions& options);
 
 }  // namespace tang

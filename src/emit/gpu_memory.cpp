@@ -58,29 +58,29 @@ std::string GpuExpr::stored_bits(Format format, Type type, const GpuText& value)
   return fmt::format("tang_store_{}_{}({})", name(format), name(type), value.text);
 }
 
+// What is stored of a value, in a type of the element's size.
+std::string GpuExpr::stored_word(Format format, Type type, const GpuText& value) const {
+  if (!is_whole(format)) return stored_bits(format, type, value);
+  const std::string& text = value.text;
+  if (format == Format::f32 && type == Type::f64)
+    return dialect_.cast(dialect_.type(Type::f32), text).text;
+  if (format == Format::i32 && type == Type::i64) return fmt::format("tang_cast_i64_i32({})", text);
+  if (format == Format::i64 && type == Type::i32)
+    return dialect_.pairs() ? fmt::format("tang_cast_i32_i64({})", text)
+                            : dialect_.cast(dialect_.type(Type::i64), text).text;
+  if (format == Format::tf32)
+    return fmt::format("tang_store_tf32_f32({})",
+                       type == Type::f64 ? fmt::format("tang_odd({})", text) : text);
+  return text;
+}
+
 std::vector<std::string> GpuExpr::store(const GpuArgument& x, const GpuText& at, Type type,
                                         const GpuText& value) {
-  const auto element = [&] {
-    return fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_));
-  };
-  if (is_whole(x.format)) {
-    std::string text = value.text;
-    if (x.format == Format::f32 && type == Type::f64)
-      text = dialect_.cast(dialect_.type(Type::f32), text).text;
-    if (x.format == Format::i32 && type == Type::i64)
-      text = fmt::format("tang_cast_i64_i32({})", text);
-    if (x.format == Format::i64 && type == Type::i32)
-      text = dialect_.pairs() ? fmt::format("tang_cast_i32_i64({})", text)
-                              : dialect_.cast(dialect_.type(Type::i64), text).text;
-    if (x.format == Format::tf32)
-      text = fmt::format("tang_store_tf32_f32({})",
-                         type == Type::f64 ? fmt::format("tang_odd({})", text) : text);
-    return {fmt::format("{} = {};", element(), text)};
-  }
-  const std::string bits = stored_bits(x.format, type, value);
+  const std::string stored = stored_word(x.format, type, value);
   const int width = info(x.format).bits;
-  if (!dialect_.packed() && width >= 8) return {fmt::format("{} = {};", element(), bits)};
-  return dialect_.store_part(x, repeatable(at, index_type(), "at"), width, bits);
+  if (is_whole(x.format) || (!dialect_.packed() && width >= 8))
+    return {fmt::format("{}[{}] = {};", x.name, dialect_.subscript(at.text, wide_), stored)};
+  return dialect_.store_part(x, repeatable(at, index_type(), "at"), width, stored);
 }
 
 GpuText GpuExpr::read(const Node& n, int lane, bool narrows) {
@@ -93,6 +93,8 @@ GpuText GpuExpr::read(const Node& n, int lane, bool narrows) {
             gpu_atom};
   };
   if (n.lanes == 1 || kernel_[n.args[0]].lanes > 1) return element(address(n.args[0], lane));
+  if (!narrows)
+    if (auto whole = read_wide(n, lane)) return *whole;
   // Lanes of a vector: the address once.
   const auto hold = [&](Value which, std::string_view name, bool counts) -> GpuText {
     const auto key = counts ? ~which.id : which.id;

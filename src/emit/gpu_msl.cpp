@@ -86,6 +86,15 @@ class Msl : public GpuDialect {
   GpuText real(Type, double value) const override { return real_by_bits(value); }
   GpuText i64(int64_t value) const override { return native_i64(value, "L"); }
 
+  std::string wide_pointer(Space space, bool fixed, const std::string& type,
+                           const std::string& address) const override {
+    return fmt::format("({}{} {}*)({})", fixed ? "const " : "",
+                       space == Space::buffer ? "device" : "threadgroup", type, address);
+  }
+  std::string wide_value(const std::string& type, const std::string& parts) const override {
+    return fmt::format("tang_{}({})", type, parts);
+  }
+
   std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int,
                                       const std::string& value) const override {
     return {fmt::format("tang_put_4bits({}, {}, {});", x.name, at, value)};

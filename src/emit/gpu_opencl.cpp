@@ -88,6 +88,15 @@ class OpenCl : public GpuDialect {
   }
   GpuText i64(int64_t value) const override { return native_i64(value, "L"); }
 
+  std::string wide_pointer(Space space, bool fixed, const std::string& type,
+                           const std::string& address) const override {
+    return fmt::format("({}{} {}*)({})", fixed ? "const " : "",
+                       space == Space::buffer ? "__global" : "__local", type, address);
+  }
+  std::string wide_value(const std::string& type, const std::string& parts) const override {
+    return fmt::format("({})({})", type, parts);
+  }
+
   std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int,
                                       const std::string& value) const override {
     return {fmt::format("tang_put_4bits({}, {}, {});", x.name, at, value)};

@@ -1,6 +1,6 @@
 #include "emit/gpu_snippets.h"
 
-#include <set>
+#include <algorithm>
 
 namespace tang {
 
@@ -136,28 +136,30 @@ std::string of_i64(std::string_view text) {
   return respell(result, words);
 }
 
-std::string needed(const std::vector<std::string>& library, std::string_view body) {
-  const std::vector<std::string> blocks = blocks_of(library);
-  std::vector<std::set<std::string, std::less<>>> defines;
-  for (const std::string& block : blocks) defines.push_back(defined_by(block));
-  std::vector<bool> wanted(blocks.size(), false);
-  std::vector<std::string> work = {std::string(body)};
-  std::set<std::string, std::less<>> seen;
+GpuFunctions::GpuFunctions(const std::vector<std::string>& files) {
+  for (std::string& text : blocks_of(files)) {
+    auto defines = defined_by(text), mentions = names_in(text);
+    blocks_.push_back({std::move(text), std::move(defines), std::move(mentions)});
+  }
+}
+
+std::string GpuFunctions::needed(std::string_view body) const {
+  std::vector<bool> wanted(blocks_.size(), false);
+  std::set<std::string, std::less<>> seen = names_in(body);
+  std::vector<std::string> work(seen.begin(), seen.end());
   while (!work.empty()) {
-    const std::string text = std::move(work.back());
+    const std::string name = std::move(work.back());
     work.pop_back();
-    for (const std::string& name : names_in(text)) {
-      if (!seen.insert(name).second) continue;
-      for (size_t k = 0; k < blocks.size(); ++k) {
-        if (wanted[k] || !defines[k].contains(name)) continue;
-        wanted[k] = true;
-        work.push_back(blocks[k]);
-      }
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      if (wanted[k] || !blocks_[k].defines.contains(name)) continue;
+      wanted[k] = true;
+      for (const std::string& other : blocks_[k].mentions)
+        if (seen.insert(other).second) work.push_back(other);
     }
   }
   std::string result;
-  for (size_t k = 0; k < blocks.size(); ++k)
-    if (wanted[k]) result += blocks[k] + "\n\n";
+  for (size_t k = 0; k < blocks_.size(); ++k)
+    if (wanted[k]) result += blocks_[k].text + "\n\n";
   return result;
 }
 

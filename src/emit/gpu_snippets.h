@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,20 @@ std::string respell(std::string_view text, const GpuSpelling& words);
 std::string of_f64(std::string_view text, std::string_view number);
 std::string of_i64(std::string_view text);
 
-// The functions and macros, each ended by a blank line, of `library` that `body` mentions, with
-// those that these mention.
-std::string needed(const std::vector<std::string>& library, std::string_view body);
+// The functions and macros of some files, each ended by a blank line.
+class GpuFunctions {
+ public:
+  explicit GpuFunctions(const std::vector<std::string>& files);
+
+  // Those that `body` mentions, with those that these mention, in order.
+  std::string needed(std::string_view body) const;
+
+ private:
+  struct Block {
+    std::string text;
+    std::set<std::string, std::less<>> defines, mentions;
+  };
+  std::vector<Block> blocks_;
+};
 
 }  // namespace tang

@@ -41,6 +41,7 @@ Result<GpuSource> gpu_source(const LoopProgram& program, const GpuSourceOptions&
   const std::unique_ptr<GpuDialect> dialect = dialect_of(options.capability);
   GpuSource source;
   source.dialect = options.capability.dialect;
+  const GpuFunctions library(dialect->library());
   Namer names(dialect->reserved());
   const auto write = [&](const std::vector<loop::Kernel>& list,
                          std::vector<size_t>& functions) -> Result<void> {
@@ -50,7 +51,8 @@ Result<GpuSource> gpu_source(const LoopProgram& program, const GpuSourceOptions&
         functions.push_back(functions[first[k]]);
         continue;
       }
-      auto function = gpu_function(program, list[k], names.name(list[k].name), *dialect, options);
+      auto function =
+          gpu_function(program, list[k], names.name(list[k].name), *dialect, library, options);
       if (!function) return tl::unexpected(function.error());
       functions.push_back(source.functions.size());
       source.functions.push_back(std::move(*function));

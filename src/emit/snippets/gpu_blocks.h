@@ -11,15 +11,22 @@ TANG_FN float tang_q4_0(uint scale, uint pair, uint k) {
   return tang_load_f16(scale) * F32(I32((pair >> ((k >> 4u) * 4u)) & 15u) - 8);
 }
 
-// 2^(s - 128) is taken in two steps, so that no step is subnormal.
+// By bits, which no device flushes. The codes are 0, a half and 2^(e - 1) or 3/2 of it, times
+// 2^(s - 127): `twice` is twice the code's size, `exponent` that of the result, and a result below
+// the normal range is `twice` shifted.
 TANG_FN float tang_mxfp4_f32(uint s, uint pair, uint k) {
   const uint code = (pair >> ((k >> 4u) * 4u)) & 15u;
-  const uint twice = (0xc8643210u >> ((code & 7u) * 4u)) & 15u;
-  const uint a = s >> 1u;
-  const float first = F32(twice) * tang_float((a + 63u) << 23u);
-  const float size = first * tang_float(((s - a) + 63u) << 23u);
-  const float number = tang_select_f32((code & 8u) != 0u, -size, size);
-  return tang_select_f32(s == 255u, tang_float(0x7fc00000u), number);
+  const uint size = code & 7u;
+  const uint twice = (0xc8643210u >> (size * 4u)) & 15u;
+  const uint exponent = (s + (size >> 1u)) - 1u;
+  const uint fraction = tang_select_u32(size > 1u, (size & 1u) << 22u, 0u);
+  const bool small = (s + (size >> 1u)) < 2u;
+  const uint normal =
+      tang_select_u32(small, twice << ((s + 21u) & 31u), (exponent << 23u) | fraction);
+  const uint large = tang_select_u32((exponent > 254u) && !small, 0x7f800000u, normal);
+  const uint number = tang_select_u32(size == 0u, 0u, large);
+  const uint bits = number | ((code & 8u) << 28u);
+  return tang_float(tang_select_u32(s == 255u, 0x7fc00000u, bits));
 }
 
 // The scale and the offset of a run of 32, six bits each, from the bytes `run`, `run + 4` and

@@ -324,6 +324,27 @@ kernel vectors reads x writes y, z {
   }
 }
 )"},
+                                 {"wide", R"(symbol n
+buffer x : f32[8*n] input
+buffer h : f16[8*n] input
+buffer k : u8[8*n] input
+buffer r : i32[8*n] input
+buffer y : f32[8*n] output
+buffer z : bf16[8*n] output
+buffer w : i8[8*n] output
+buffer v : i32[8*n] output
+kernel wide reads x, h, k, r writes y, z, w, v {
+  for i in 0 .. n parallel {
+    store y[8 * i : 8] = x[8 * i : 8] + h[8 * i : 8]
+    store z[8 * i : 8] = x[8 * i : 8]
+    store w[8 * i + 4 : 4] = k[8 * i : 4]
+    store w[8 * i : 4] = r[8 * i + 4 : 4]
+    store v[8 * i + 2 : 2] = r[8 * i : 2]
+    store v[8 * i : 2] = r[8 * i + 6 : 2]
+    store v[8 * i + 4 : 4] = r[8 * i + 3 : 4]
+  }
+}
+)"},
                                  {"ramps", R"(symbol n
 buffer r : i32[4*n] input
 buffer x : f32[64] input
@@ -368,6 +389,30 @@ kernel bounds reads o, x writes y {
       s = s + x[k]
     }
     store y[i] = s
+  }
+}
+)"},
+                                 {"counted", R"(symbol n
+buffer o : i64[n + 1] input
+buffer y : f32[41] output
+kernel counted reads o writes y {
+  for i in 0 .. o[n] parallel {
+    store y[i] = f32(i)
+  }
+}
+)"},
+                                 {"twice", R"(symbol n
+buffer x : f32[n] input
+buffer t : f32[n] workspace
+buffer y : f32[n] output
+kernel first reads x writes t {
+  for i in 0 .. n parallel {
+    store t[i] = x[i] * 2.0
+  }
+}
+kernel second reads t writes y {
+  for i in 0 .. n parallel {
+    store y[i] = t[i] * 2.0
   }
 }
 )"},

@@ -295,5 +295,144 @@ TEST(GpuSource, OpenClRunsAsTheMachineDoes) {
   }
 }
 
+// ---- groups, by hand ----------------------------------------------------------------------------
+
+const CorpusEntry& group(const std::string& name) {
+  for (const CorpusEntry& e : group_corpus())
+    if (e.name == name) return e;
+  return group_corpus().front();
+}
+
+void run_group(const CorpusEntry& e, Memories& memories) {
+  const auto source = gpu_source(e.program, {generous(Dialect::opencl), false});
+  ASSERT_TRUE(source) << source.error().message;
+  by_open_cl(e.program, *source, memories);
+}
+
+float number(const std::vector<std::byte>& memory, int64_t k) {
+  return static_cast<float>(load_element(Format::f32, memory.data(), k));
+}
+
+TEST(GpuSource, OpenClRunsGroups) {
+  if (!OpenClRunner::instance().there()) GTEST_SKIP() << "there is no OpenCL device";
+  Memories m = prepare(group("reversed").program);
+  for (int64_t k = 0; k < 64 * 41; ++k)
+    store_element(Format::f32, m.memory[0].data(), k, static_cast<double>(k));
+  run_group(group("reversed"), m);
+  for (int64_t k = 0; k < 64 * 41; ++k)
+    ASSERT_EQ(number(m.memory[1], k), static_cast<float>(k / 64 * 64 + 63 - k % 64)) << k;
+
+  m = prepare(group("reduced").program);
+  for (int64_t k = 0; k < 41 * 37; ++k)
+    store_element(Format::f32, m.memory[0].data(), k, static_cast<double>(k));
+  run_group(group("reduced"), m);
+  for (int64_t i = 0; i < 41; ++i)
+    ASSERT_EQ(number(m.memory[1], i), static_cast<float>(37 * 37 * i + 37 * 36 / 2)) << i;
+
+  m = prepare(group("uneven").program);
+  run_group(group("uneven"), m);
+  for (int64_t k = 0; k < 8 * 41; ++k)
+    ASSERT_EQ(number(m.memory[1], k), static_cast<float>((k % 8 + k / 8) % 8)) << k;
+}
+
+// ---- limits, numbers of groups, equal kernels ---------------------------------------------------
+
+std::string refusal(const std::string& name, Capability device, bool wide = false) {
+  for (const CorpusEntry& e : corpus()) {
+    if (e.name != name) continue;
+    const auto source = gpu_source(e.program, {device, wide});
+    if (source) return "";
+    EXPECT_EQ(source.error().exit, Exit::target_limit);
+    return source.error().id + ": " + source.error().message;
+  }
+  return "no such program";
+}
+
+TEST(GpuSource, RefusesWhatExceedsTheDevice) {
+  Capability device = least(Dialect::opencl);
+  device.threads = 16;
+  EXPECT_EQ(refusal("reduced", device),
+            "E0921: kernel `reduced` needs 32 threads in a group, the device offers 16");
+  device = least(Dialect::opencl);
+  device.shared_bytes = 100;
+  EXPECT_EQ(refusal("reversed", device),
+            "E0921: kernel `reversed` needs 256 bytes of shared memory, the device offers 100");
+  device = least(Dialect::opencl);
+  device.buffers = 2;
+  EXPECT_EQ(refusal("gathered", device),
+            "E0921: kernel `gathered` needs 3 buffers, the device offers 2");
+  device = least(Dialect::cuda);
+  device.subgroup = 4;
+  EXPECT_EQ(refusal("exchanged", device),
+            "E0921: kernel `exchanged` needs 5 threads that exchange values, the device offers 4");
+  EXPECT_EQ(refusal("load_f64", least(Dialect::wgsl)),
+            "E0922: kernel `k` computes `x` in f64, which the device does not");
+  EXPECT_EQ(refusal("load_q4_k", least(Dialect::opencl)).substr(0, 5), "E0922");
+  EXPECT_EQ(refusal("load_q4_k_f32", least(Dialect::opencl)), "");
+  EXPECT_EQ(refusal("sums", least(Dialect::wgsl), true),
+            "E0921: kernel `sums` needs indices of 64 bits, wgsl has 32");
+}
+
+TEST(GpuSource, CountsTrips) {
+  const auto trips_of = [](const std::string& name, std::vector<int64_t> symbols) {
+    for (const CorpusEntry& e : corpus())
+      if (e.name == name) return trips(e.program.kernels[0], symbols, 99);
+    return int64_t{-1};
+  };
+  EXPECT_EQ(trips_of("sums", {5, 3}), 5);
+  EXPECT_EQ(trips_of("transposed", {5, 3}), 15);
+  EXPECT_EQ(trips_of("transposed", {5, 0}), 0);
+  EXPECT_EQ(trips_of("reversed", {5}), 5);
+  EXPECT_EQ(trips_of("alone", {5}), 1);
+  EXPECT_EQ(trips_of("counted", {5}), 99);
+}
+
+TEST(GpuSource, EqualKernelsAreOneFunction) {
+  for (const CorpusEntry& e : scalar_corpus()) {
+    if (e.name != "twice") continue;
+    const auto source = gpu_source(e.program, {least(Dialect::opencl), false});
+    ASSERT_TRUE(source);
+    EXPECT_EQ(source->functions.size(), 1U);
+    EXPECT_EQ(source->kernels, (std::vector<size_t>{0, 0}));
+    return;
+  }
+  FAIL();
+}
+
+std::string source_of(const std::string& name, Capability device, bool wide) {
+  for (const CorpusEntry& e : corpus()) {
+    if (e.name != name) continue;
+    const auto source = gpu_source(e.program, {device, wide});
+    return source ? source->functions[0].source : source.error().message;
+  }
+  return "";
+}
+
+// An element past 2^31 is found by indices that are wide all the way.
+TEST(GpuSource, WideIndicesHave64Bits) {
+  const std::string wide = source_of("sums", least(Dialect::cuda), true);
+  EXPECT_NE(wide.find("for (long long turn"), std::string::npos) << wide;
+  EXPECT_EQ(wide.find("(int)n"), std::string::npos) << wide;
+  const std::string narrow = source_of("sums", least(Dialect::cuda), false);
+  EXPECT_NE(narrow.find("for (int turn"), std::string::npos) << narrow;
+}
+
+TEST(GpuSource, NeighboursAreOneAccess) {
+  for (const Dialect dialect : {Dialect::cuda, Dialect::opencl, Dialect::msl}) {
+    const std::string text = source_of("wide", generous(dialect), false);
+    EXPECT_NE(text.find("float4*)"), std::string::npos) << text;
+    EXPECT_NE(text.find("uint4*)"), std::string::npos) << text;
+  }
+  Capability device = least(Dialect::cuda);
+  device.vector_bytes = 4;
+  EXPECT_EQ(source_of("wide", device, false).find("float2*)"), std::string::npos);
+}
+
+TEST(GpuSource, IsTheSameForTheSameProgram) {
+  for (const Dialect d :
+       {Dialect::cuda, Dialect::opencl, Dialect::glsl, Dialect::wgsl, Dialect::msl})
+    EXPECT_EQ(source_of("vectors", generous(d), false), source_of("vectors", generous(d), false));
+}
+
 }  // namespace
 }  // namespace tang
