@@ -157,16 +157,17 @@ Outcome<void> check_devices(Session& s, const std::vector<std::string>& devices,
                             const std::function<void(const DeviceCheck&)>& each) {
   auto d = s.derive_program();
   if (!d) return fail(d.error());
-  auto naive = s.lower_program(s.naive, true);
-  if (!naive) return fail(naive.error());
-  auto derived = s.lower_program(d->derived, false);
-  if (!derived) return fail(derived.error());
-  if (auto ok = replace_kernels(s, *derived); !ok) return ok;
   if (auto ok = s.draw_inputs(); !ok) return ok;
   Evaluation values;
   const auto want = wanted_values(s, values);
   if (!want) return fail(want.error());
   for (const std::string& device : devices) {
+    if (auto ok = s.use(device); !ok) return ok;
+    auto naive = s.lower_program(s.naive, true);
+    if (!naive) return fail(naive.error());
+    auto derived = s.lower_program(d->derived, false);
+    if (!derived) return fail(derived.error());
+    if (auto ok = replace_kernels(s, *derived); !ok) return ok;
     DeviceCheck c{device, {}, {}};
     auto first = check_variant(s, device, *naive, *want, false);
     if (!first) return fail(first.error());

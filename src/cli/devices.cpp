@@ -7,41 +7,80 @@
 
 namespace tang::cli {
 
-Outcome<std::vector<std::string>> Session::devices(bool list) const {
-  static const std::vector<std::string> built = {"c", "oracle"};
-  static const std::vector<std::string> planned = {"cuda", "opencl", "vulkan", "webgpu"};
-  const auto in = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+namespace {
+
+const std::vector<std::string> on_host = {"c", "oracle"};
+const std::vector<std::string> drivers = {"cuda", "opencl", "vulkan", "webgpu"};
+
+bool in(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Result<std::unique_ptr<GpuDriver>> open(const std::string& name, const Environment& environment) {
+  if (name == "cuda") return open_cuda();
+  if (name == "opencl") return open_opencl();
+  if (name == "vulkan") return open_vulkan();
+  return open_webgpu(environment.webgpu_library);
+}
+
+}  // namespace
+
+Result<GpuDevice*> Session::gpu(const std::string& name) {
+  if (const auto known = gpus_.find(name); known != gpus_.end()) return known->second.get();
+  auto driver = open(name, environment);
+  if (!driver) return tl::unexpected(driver.error());
+  return gpus_.emplace(name, std::make_unique<GpuDevice>(std::move(*driver))).first->second.get();
+}
+
+Outcome<void> Session::use(const std::string& device) {
+  current_ = &device_;
+  machine.clear();
+  if (in(on_host, device)) return {};
+  const auto found = gpu(device);
+  if (!found) return fail(found.error());
+  current_ = *found;
+  const Capability& c = (*found)->driver().capability();
+  const auto record = find_machine(c.machine);
+  if (!record) return fail(record.error());
+  machine = limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1));
+  return {};
+}
+
+Outcome<std::vector<std::string>> Session::devices(bool list) {
   std::vector<std::string> asked = options.devices;
   if (asked.empty()) asked = {environment.interpret ? "oracle" : environment.device.value_or("c")};
   if (!list && (asked.size() > 1 || asked[0] == "all"))
     return fail(error("E0801",
                       fmt::format("`tang {}` runs on one device, not `{}`", options.command,
                                   fmt::join(asked, ",")),
-                      "name one: c or oracle")
+                      fmt::format("name one: c, {} or oracle", fmt::join(drivers, ", ")))
                     .value());
   std::vector<std::string> result;
+  const auto add = [&](const std::string& name) {
+    if (!in(result, name)) result.push_back(name);
+  };
   for (const std::string& name : asked) {
     if (name == "all") {
-      if (find_compiler("", environment.path, environment.temp_dir)) result.emplace_back("c");
-      result.emplace_back("oracle");
-    } else if (in(planned, name)) {
-      return fail(error("E0904", fmt::format("device `{}` is not built yet", name),
-                        "use --device c, which every machine has", Exit::no_device)
-                      .value());
-    } else if (!in(built, name)) {
-      std::vector<std::string> all = built;
-      all.insert(all.end(), planned.begin(), planned.end());
+      if (has_compiler()) add("c");
+      for (const std::string& driver : drivers)
+        if (gpu(driver)) add(driver);
+      add("oracle");
+    } else if (!in(on_host, name) && !in(drivers, name)) {
+      std::vector<std::string> all = on_host;
+      all.insert(all.end(), drivers.begin(), drivers.end());
       const std::string near = suggestion(name, all);
       return fail(error("E0802", fmt::format("there is no device `{}`", name),
                         near.empty() ? fmt::format("devices are {}", fmt::join(all, ", ")) : near)
                       .value());
-    } else if (!in(result, name)) {
-      result.push_back(name);
+    } else {
+      add(name);
     }
   }
+  if (!list)
+    if (auto ok = use(result[0]); !ok) return tl::unexpected(ok.error());
   return result;
 }
+
+const std::vector<std::string>& Session::driver_names() { return drivers; }
 
 }  // namespace tang::cli

@@ -18,7 +18,7 @@ namespace {
 const std::vector<std::string>& known() {
   static const std::vector<std::string> names = {
       "TANG_DEVICE", "TANG_CACHE_DIR", "TANG_CACHE",    "TANG_DEBUG",
-      "TANG_LOG",    "TANG_INTERPRET", "TANG_TEST_DATA"};
+      "TANG_LOG", "TANG_INTERPRET", "TANG_TEST_DATA", "TANG_WEBGPU_LIBRARY"};
   return names;
 }
 
@@ -99,6 +99,7 @@ Environment read_environment() {
   e.device = variable("TANG_DEVICE");
   e.cache_dir = cache_dir();
   e.use_cache = is_switch(e, "TANG_CACHE", true) && !e.cache_dir.empty();
+  e.webgpu_library = variable("TANG_WEBGPU_LIBRARY").value_or("");
   e.interpret = is_switch(e, "TANG_INTERPRET", false);
   const bool plain = variable("NO_COLOR").has_value();
   e.color_out = !plain && isatty(STDOUT_FILENO);

@@ -17,6 +17,7 @@ struct Environment {
   int debug = 0;                      // TANG_DEBUG=0..7
   std::set<std::string> log;          // TANG_LOG=channel,…
   bool interpret = false;             // TANG_INTERPRET=1
+  std::string webgpu_library;         // TANG_WEBGPU_LIBRARY, "": the default names
   bool color_out = false;             // a terminal and no NO_COLOR
   bool color_err = false;
   std::string path;               // PATH, where the C compiler is looked for

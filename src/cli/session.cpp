@@ -277,7 +277,7 @@ int Session::threads() const {
 
 Outcome<std::unique_ptr<Executable>> Session::compile(const LoopProgram& program) {
   Diagnostics warnings;
-  auto made = device_.compile(program, compile_options(), warnings);
+  auto made = current_->compile(program, compile_options(), warnings);
   for (const Diagnostic& w : warnings) warn(w);
   if (!made) return fail(made.error());
   passed("compile", [] { return std::string(); });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,6 +15,7 @@
 #include "ir/bind.h"
 #include "rewrite/split.h"
 #include "run/c_device.h"
+#include "run/gpu_device.h"
 #include "verify/variant.h"
 
 namespace tang::cli {
@@ -66,8 +68,13 @@ class Session {
   // What --schedule-out writes.
   std::string schedule_of(const Variant& v) const;
 
-  // The devices asked for. `list` allows several and `all`.
-  Outcome<std::vector<std::string>> devices(bool list) const;
+  // The devices asked for. `list` allows several and `all`; of one alone the session goes on with it.
+  Outcome<std::vector<std::string>> devices(bool list);
+  // Programs are planned for and compiled by this device from now on.
+  Outcome<void> use(const std::string& device);
+  // A driver's device, opened at first use.
+  Result<GpuDevice*> gpu(const std::string& name);
+  static const std::vector<std::string>& driver_names();
   Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
   CompileOptions compile_options() const;
   int threads() const;
@@ -93,6 +100,8 @@ class Session {
   std::vector<Split> splits_;  // that --schedule asks for
   Pins pins_;                  // of kernels, by --schedule
   CDevice device_;
+  std::map<std::string, std::unique_ptr<GpuDevice>> gpus_;
+  Device* current_ = &device_;
 };
 
 // Writes diagnostics to stderr, and under --json the error object to `out`.

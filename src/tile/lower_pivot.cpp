@@ -203,7 +203,10 @@ void KernelLowering::pivot_block() {
       run_nest(std::move(n));
     }
   };
-  if (!others.empty()) {
+  // Threads test each term: a look at all values first, and a branch, would cost them more.
+  if (!others.empty() && whole_.group > 1) {
+    contract(true);
+  } else if (!others.empty()) {
     std::vector<ExprId> values;
     for (uint32_t k : others) values.push_back(lifted(k));
     b.open_branch({Form(0) - Form::gathered(index_of(not_finite(values)))});
