@@ -31,7 +31,7 @@ GpuExpr::GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const
       out_(out),
       argument_of_(program.buffers.size(), SIZE_MAX),
       symbol_of_(program.symbols.size()),
-      thread_(dialect.thread()) {
+      thread_(names_.name("thread")) {
   for (const BufferId id : bindings(program, kernel)) {
     argument_of_[loop::index(id)] = arguments_.size();
     arguments_.push_back({names_.name(program[id].name), program[id].format, false, false});
@@ -229,21 +229,21 @@ GpuText GpuExpr::index_infix(const Node& n, int lane) {
 
 GpuText GpuExpr::index_operation(const Node& n, int lane) {
   if (n.op == Op::select) return choose(n, lane, [&](Value arm) { return address(arm, lane); });
-  const std::string a = address(n.args[0], lane).text;
+  const GpuText a = address(n.args[0], lane);
   if (n.args[1] == Value{})
-    return {fmt::format("tang_{}_{}({})", loop::info(n.op).name, width(), a), gpu_atom};
+    return {fmt::format("tang_{}_{}({})", loop::info(n.op).name, width(), a.text), gpu_atom};
   const GpuText b = address(n.args[1], lane);
   std::string_view name = loop::info(n.op).name;
   const bool divides = n.op == Op::div || n.op == Op::mod;
   if (divides && plan_.nonnegative(n.args[0]) && plan_.nonnegative(n.args[1])) {
     const Node& by = kernel_[n.args[1]];
     if (by.op == Op::constant && integer_value(by) > 0)
-      return {fmt::format("{} {} {}", in(address(n.args[0], lane), gpu_product),
-                          n.op == Op::div ? "/" : "%", in(b, gpu_unary)),
+      return {fmt::format("{} {} {}", in(a, gpu_product), n.op == Op::div ? "/" : "%",
+                          in(b, gpu_unary)),
               gpu_product};
     name = n.op == Op::div ? "quotient" : "remainder";
   }
-  return {fmt::format("tang_{}_{}({}, {})", name, width(), a, b.text), gpu_atom};
+  return {fmt::format("tang_{}_{}({}, {})", name, width(), a.text, b.text), gpu_atom};
 }
 
 // ---- everything else ----------------------------------------------------------------------------

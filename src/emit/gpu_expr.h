@@ -61,6 +61,7 @@ class GpuExpr {
   const GpuArgument& argument(loop::BufferId id) const;
   std::vector<GpuArgument>& arguments() { return arguments_; }
   const std::vector<std::pair<std::string, std::string>>& symbols() const { return symbols_; }
+  const std::string& thread() const { return thread_; }  // the name of its number
   const std::string& local(loop::LocalId id, int lane = 0) const {
     return locals_[loop::index(id)][static_cast<size_t>(lane)];
   }

@@ -168,6 +168,7 @@ void KernelWriter::loop(size_t k) {
     out_.line(dialect_.declare(true, type, name, end.text));
     end = {name, gpu_atom};
   }
+  if (s.hint == Hint::unroll && !dialect_.unroll().empty()) out_.line(dialect_.unroll());
   out_.open(dialect_.loop(type, v, begin, in(end, gpu_sum), std::to_string(s.step)));
   open_.push_back(true);
 }
@@ -341,6 +342,9 @@ GpuFunction KernelWriter::write(const std::string& entry, const GpuFunctions& li
   for (GpuArgument& x : expr_.arguments())
     x.atomic = x.written && dialect_.packed() && info(x.format).bits < 32;
   out_.open("");
+  if (std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
+                  [](const loop::Node& n) { return n.op == Op::thread; }))
+    out_.line(dialect_.declare(true, dialect_.type(Type::i32), expr_.thread(), dialect_.thread()));
   for (size_t k = 0; k < kernel_.body.size(); ++k) statement(k);
   out_.close();
   std::string body = out_.take();

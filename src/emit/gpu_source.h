@@ -10,6 +10,13 @@
 // the last buffer (msl), as push constants (glsl) or as a uniform buffer of vec4<i32> at the
 // binding after the last buffer (wgsl, at least one element).
 //
+// Sums of products are contracted where the program says so alone, and NaN, infinities and signs of
+// zero are kept. So cuda is compiled with --fmad=false and without --use_fast_math, opencl without
+// -cl-fast-relaxed-math and -cl-mad-enable, msl with fast math off; glsl says it itself. Compilers
+// of wgsl may contract. Subnormal f32 may be flushed on wgsl and glsl.
+//
+// Without 64-bit integers (wgsl, and glsl where the device has none) an i64 is a pair of words.
+//
 // E0921 (exit 4) names the kernel, the limit and both numbers where a kernel needs more than the
 // capability offers: threads, shared bytes, buffers; E0922 (exit 4) a format that it cannot compute
 // in.
@@ -23,7 +30,7 @@
 namespace tang {
 
 struct GpuFunction {
-  std::string entry;   // its name in the source
+  std::string entry;   // its name in the source; in glsl that is `main`, and this for messages
   std::string source;  // stands alone
   int64_t threads = 1;
   int64_t shared_bytes = 0;
