@@ -237,6 +237,10 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   o.contract = options.math != MathMode::ieee;
   o.threads = threads();
   o.constants = constants;
+  if (!machine.empty())
+    o.machine = machine;
+  else if (options.target != "c")
+    o.machine = options.target == "cuda" ? "nvidia.sm90a" : "gpu.portable";
   if (as_written) o = naive_plan(o);
   if (!as_written) o.pins = pins_;
   auto v = make_variant(g, o);

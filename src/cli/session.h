@@ -41,6 +41,8 @@ class Session {
   std::string out;       // stdout, written at the end
   Exit exit = Exit::ok;  // of a command that succeeded but found something wrong
 
+  std::string machine;  // whose record schedules are chosen by; empty: the target's
+
   Graph naive;                // parsed and bound
   std::vector<Array> arrays;  // values of the inputs, in program order
 

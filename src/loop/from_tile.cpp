@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "loop/from_tile_impl.h"
+#include "target/machine.h"
 #include "tile/text.h"
 
 namespace tang::loop {
@@ -22,7 +23,10 @@ void TileLowering::fail(std::string text) {
 }
 
 std::string TileLowering::run(const std::vector<BufferId>& buffers, bool prepares) {
-  b.begin_kernel(k_.name, prepares);
+  for (const tile::NamedPlacement& p : k_.placements)
+    if (p.placement.count(Level::lane) > 1) threads_ = 32 * k_.roles[0].warps;
+  if (const auto machine = find_machine(k_.target)) subgroup_ = (*machine)->lanes;
+  b.begin_kernel(k_.name, prepares, threads_);
   size_t next = 0;
   for (const tile::Memory& m : k_.memories) {
     Memory made;
@@ -30,12 +34,15 @@ std::string TileLowering::run(const std::vector<BufferId>& buffers, bool prepare
       Point box;
       for (const Poly& e : m.extents) box.push_back(e.constant().value_or(1));
       const int64_t size = info(m.format).bits / 8;
-      made.array = b.array(m.name, compute_type(m.format), m.layout.bytes(box, size) / size);
+      made.array =
+          b.array(m.name, compute_type(m.format), m.layout.bytes(box, size) / size, threads_ > 1);
     } else {
       made.buffer = buffers[next++];
     }
     memories_.push_back(made);
   }
+  number_threads();
+  declare_scratch();
   region(static_cast<tile::RegionId>(0));
   b.end_kernel();
   return failure_;
@@ -62,6 +69,8 @@ void TileLowering::operation(const tile::Op& op) {
       return reduce(op);
     case OpKind::loop:
       return loop(op);
+    case OpKind::barrier:
+      return b.barrier();
     case OpKind::branch:
       return branch(op);
     case OpKind::next:
@@ -238,7 +247,16 @@ Form TileLowering::placed(const Form& f, const tile::NamedPlacement& at, size_t 
   const Point x = point(at, r);
   return substitute(f, [&](DimId d) -> std::optional<Form> {
     const auto axis = std::find(at.axes.begin(), at.axes.end(), d);
-    if (axis != at.axes.end()) return Form(x[static_cast<size_t>(axis - at.axes.begin())]);
+    if (axis != at.axes.end()) {
+      const auto number = static_cast<uint32_t>(axis - at.axes.begin());
+      Form where(x[number]);
+      for (const Digit& digit : at.placement.digits)
+        for (const AxisTerm& t : digit.terms)
+          if (is_thread(digit) && t.axis == number)
+            where = where + Poly(t.coeff) *
+                                Form::coordinate(digits_.at({thread_stride(digit), digit.extent}));
+      return where;
+    }
     if (k_[d].what == tile::Index::What::axis) return Form(0);
     return std::nullopt;
   });

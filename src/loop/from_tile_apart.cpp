@@ -88,7 +88,7 @@ std::vector<tile::ValueId> TileLowering::used_later(const std::vector<uint32_t>&
 std::optional<TileLowering::Apart> TileLowering::apart(const tile::Op& op) const {
   const tile::Op::Range& r = op.range;
   const auto lo = constant(r.lo), hi = constant(r.hi);
-  if (!lo || !hi || r.parallel || !op.carried.empty()) return std::nullopt;
+  if (!lo || !hi || r.parallel || threads_ > 1 || !op.carried.empty()) return std::nullopt;
   const std::vector<uint32_t>& ops = k_[op.body_region].ops;
   Apart a;
   a.end = fold_end(ops);

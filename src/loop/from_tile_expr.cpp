@@ -118,10 +118,15 @@ std::vector<Value> TileLowering::folded(const tile::Op& op, const Point& x) {
     for (tile::ValueId v : op.args) term.push_back(values_.at(v).registers[k]);
     terms.push_back(std::move(term));
   }
+  return tree(k_[op.monoid], std::move(terms));
+}
+
+std::vector<Value> TileLowering::tree(const tile::Monoid& m,
+                                      std::vector<std::vector<Value>> terms) {
   while (terms.size() > 1) {
     const size_t half = (terms.size() + 1) / 2;
     for (size_t k = 0; k + half < terms.size(); ++k)
-      terms[k] = combined(k_[op.monoid], terms[k], terms[k + half]);
+      terms[k] = combined(m, terms[k], terms[k + half]);
     terms.resize(half);
   }
   return terms[0];
@@ -176,6 +181,7 @@ void TileLowering::reduce(const tile::Op& op) {
     const std::vector<Value> one = rows ? across(m, std::move(all)) : all[0];
     for (size_t c = 0; c < results.size(); ++c) results[c].push_back(one[c]);
   }
+  across_threads(op, results);
   for (size_t c = 0; c < results.size(); ++c) define(op.results[c], std::move(results[c]));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,18 @@ class TileLowering {
   };
 
   void fail(std::string text);
+
+  // Threads of a group (from_tile_threads.cpp).
+  void number_threads();
+  void declare_scratch();
+  static bool is_thread(const Digit& d) { return d.level == Level::lane || d.level == Level::warp; }
+  static int64_t thread_stride(const Digit& d);
+  std::optional<Value> leads(const tile::NamedPlacement& at);
+  std::vector<int64_t> folded_bits(const tile::Op& op) const;
+  void across_threads(const tile::Op& op, std::vector<std::vector<Value>>& results);
+  void exchange(const tile::Monoid& m, std::vector<std::vector<Value>>& results, int64_t bit);
+  void through_memory(const tile::Monoid& m, std::vector<std::vector<Value>>& results,
+                      std::span<const int64_t> bits);
   void region(tile::RegionId id);
   void operation(const tile::Op& op);
   void loop(const tile::Op& op);
@@ -122,6 +135,7 @@ class TileLowering {
   size_t registers(tile::PlacementId id) const;
   Point point(const tile::NamedPlacement& at, size_t r, int64_t element = 0) const;
   std::vector<Value> folded(const tile::Op& op, const Point& x);
+  std::vector<Value> tree(const tile::Monoid& m, std::vector<std::vector<Value>> terms);
   std::vector<Value> across(const tile::Monoid& m, std::vector<std::vector<Value>> rows);
   Value zero_based(double fill, Type type);
 
@@ -130,7 +144,10 @@ class TileLowering {
   const tile::Kernel& k_;
   std::vector<Memory> memories_;
   std::map<tile::ValueId, Tile> values_;
-  std::map<DimId, Value> index_;  // of open loops
+  std::map<DimId, Value> index_;        // of open loops, and digits of the thread's number
+  int64_t threads_ = 1, subgroup_ = 1;  // of a group; of those, that exchange values
+  std::map<std::pair<size_t, Type>, Array> scratch_;     // by component
+  std::map<std::pair<int64_t, int64_t>, DimId> digits_;  // by stride and extent
   struct OpenLoop {
     DimId index;
     int64_t step = 1;

@@ -372,6 +372,8 @@ void TileLowering::store(const tile::Op& op) {
   const tile::NamedPlacement& at_ = k_[t.placement];
   const tile::Ref& ref = op.refs[0];
   const int n = lanes(t.placement);
+  const std::optional<Value> leads = this->leads(at_);
+  if (leads) b.begin_if(*leads);
   for (size_t r = 0; r < t.registers.size(); ++r) {
     const Address a = address(ref, at_, r);
     if (!failure_.empty()) return;
@@ -404,6 +406,7 @@ void TileLowering::store(const tile::Op& op) {
     o.streams = m.buffer && n > 1 && v.always() && a.contiguous && tile::streams(op);
     write(a.index, x, o);
   }
+  if (leads) b.end();
 }
 
 }  // namespace tang::loop

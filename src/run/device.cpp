@@ -27,15 +27,46 @@ class HostResident : public Resident {
     }
     return ms;
   }
+  Result<double> run_kernel(size_t kernel, int64_t rounds) override {
+    if (all_.empty())
+      if (auto ok = lay_out(); !ok) return tl::unexpected(ok.error());
+    double ms = 0;
+    for (int64_t k = 0; k < rounds; ++k) {
+      const auto one = executable_.run_kernel(kernel, all_, symbols_);
+      if (!one) return one;
+      ms += *one;
+    }
+    return ms;
+  }
   Result<void> upload(size_t) override { return {}; }
   Result<void> download(size_t) override { return {}; }
   Result<void> download_outputs() override { return {}; }
 
  private:
+  // Kernels that run alone take pointers by BufferId, to workspace of their own.
+  Result<void> lay_out() {
+    const LoopProgram& p = executable_.program();
+    std::vector<void*> all(p.buffers.size(), nullptr);
+    const std::vector<loop::BufferId> arguments = p.arguments();
+    for (size_t k = 0; k < arguments.size(); ++k) all[index(arguments[k])] = buffers_[k];
+    for (size_t k = 0; k < all.size(); ++k) {
+      const loop::Buffer& b = p.buffers[k];
+      if (b.role != loop::Role::workspace) continue;
+      auto array = make_array(b.format, {b.count.evaluate(symbols_).value_or(-1)});
+      if (!array) return tl::unexpected(array.error());
+      separate_.push_back(std::move(*array));
+      all[k] = separate_.back().data.data();
+    }
+    all_ = std::move(all);
+    return {};
+  }
+
   const Executable& executable_;
   std::vector<void*> buffers_;
   std::vector<int64_t> symbols_;
   Buffer workspace_;
+  std::vector<Array> separate_;
+  std::vector<void*> all_;  // by BufferId; empty until a kernel runs alone
 };
 
 }  // namespace

@@ -33,6 +33,9 @@ class Resident {
   // Runs all kernels, `rounds` times in a row. Gives milliseconds of all rounds together, transfers
   // left out.
   virtual Result<double> run(int64_t rounds = 1) = 0;
+  // The same of one kernel, on what earlier kernels left; workspace is not that of run() on every
+  // device.
+  virtual Result<double> run_kernel(size_t kernel, int64_t rounds = 1) = 0;
 
   // Copies an argument, by its place in Program::arguments(), to the device or back.
   virtual Result<void> upload(size_t argument) = 0;

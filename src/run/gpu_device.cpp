@@ -69,6 +69,11 @@ class GpuResident : public Resident {
     return placed_->run(rounds);
   }
 
+  Result<double> run_kernel(size_t kernel, int64_t rounds) override {
+    const std::lock_guard lock(program_->mutex());
+    return placed_->run_kernel(kernel, rounds);
+  }
+
   Result<void> upload(size_t argument) override {
     const std::lock_guard lock(program_->mutex());
     return placed_->upload(arguments_[argument], buffers_[argument]);
@@ -105,7 +110,8 @@ const LoopProgram& GpuExecutable::program() const { return program_->program(); 
 GpuModule::Usage GpuExecutable::usage(size_t kernel) const {
   const std::lock_guard lock(program_->mutex());
   const GpuProgram::Form* form = program_->built();
-  return form ? form->module->usage(form->source.kernels[kernel]) : GpuModule::Usage{};
+  return form ? form->module->usage(form->first + form->source.kernels[kernel])
+              : GpuModule::Usage{};
 }
 
 // The memory at these sizes; that of others goes first.
@@ -175,7 +181,7 @@ Result<double> GpuExecutable::run_kernel(size_t kernel, std::span<void* const> b
   for (const auto& ids : {k.reads, k.writes})
     for (const BufferId id : ids)
       if (auto ok = (*memory)->upload(id, pointer(id)); !ok) return tl::unexpected(ok.error());
-  const auto ms = (*memory)->run_kernel(kernel);
+  const auto ms = (*memory)->run_kernel(kernel, 1);
   if (!ms) return ms;
   for (const BufferId id : k.writes)
     if (auto ok = (*memory)->download(id, pointer(id)); !ok) return tl::unexpected(ok.error());
@@ -204,14 +210,48 @@ std::string_view GpuDevice::name() const { return shared_->driver->name(); }
 const GpuDriver& GpuDevice::driver() const { return *shared_->driver; }
 
 Result<std::unique_ptr<Executable>> GpuDevice::compile(const LoopProgram& program,
-                                                       const CompileOptions&, Diagnostics&) {
-  auto made = std::make_shared<GpuProgram>(program, shared_);
-  const bool wide = program.symbols.empty() && made->needs_wide({});
-  {
-    const std::lock_guard lock(shared_->mutex);
-    if (auto form = made->form(wide); !form) return tl::unexpected(form.error());
+                                                       const CompileOptions& options,
+                                                       Diagnostics& warnings) {
+  const LoopProgram* const one[] = {&program};
+  auto all = compile_all(one, options, warnings);
+  if (!all) return tl::unexpected(all.error());
+  return std::move(all->front());
+}
+
+Result<std::vector<std::unique_ptr<Executable>>> GpuDevice::compile_all(
+    std::span<const LoopProgram* const> programs, const CompileOptions&, Diagnostics&) {
+  std::vector<std::shared_ptr<GpuProgram>> made;
+  for (const LoopProgram* program : programs)
+    made.push_back(std::make_shared<GpuProgram>(*program, shared_));
+  if (auto ok = build_all(made); !ok) return tl::unexpected(ok.error());
+  std::vector<std::unique_ptr<Executable>> result;
+  for (auto& program : made) result.push_back(std::make_unique<GpuExecutable>(std::move(program)));
+  return result;
+}
+
+// One module of all functions, so that a driver can compile them side by side.
+Result<void> GpuDevice::build_all(std::span<const std::shared_ptr<GpuProgram>> programs) {
+  const std::lock_guard lock(shared_->mutex);
+  GpuSource all;
+  all.dialect = shared_->driver->capability().dialect;
+  std::vector<GpuProgram::Form> forms;
+  std::vector<bool> wide;
+  for (const auto& p : programs) {
+    wide.push_back(p->program().symbols.empty() && p->needs_wide({}));
+    auto source = p->source(wide.back());
+    if (!source) return tl::unexpected(source.error());
+    forms.push_back({std::move(*source), nullptr, all.functions.size()});
+    const auto& functions = forms.back().source.functions;
+    all.functions.insert(all.functions.end(), functions.begin(), functions.end());
   }
-  return std::make_unique<GpuExecutable>(std::move(made));
+  auto built = shared_->driver->build(all);
+  if (!built) return tl::unexpected(built.error());
+  const std::shared_ptr<GpuModule> module = std::move(*built);
+  for (size_t k = 0; k < programs.size(); ++k) {
+    forms[k].module = module;
+    programs[k]->set_form(wide[k], std::move(forms[k]));
+  }
+  return {};
 }
 
 }  // namespace tang

@@ -60,8 +60,14 @@ class GpuDevice : public Device {
   Result<std::unique_ptr<Executable>> compile(const LoopProgram& program,
                                               const CompileOptions& options,
                                               Diagnostics& warnings) override;
+  // Many programs, compiled side by side where the driver can.
+  Result<std::vector<std::unique_ptr<Executable>>> compile_all(
+      std::span<const LoopProgram* const> programs, const CompileOptions& options,
+      Diagnostics& warnings);
 
  private:
+  Result<void> build_all(std::span<const std::shared_ptr<GpuProgram>> programs);
+
   std::shared_ptr<GpuShared> shared_;
 };
 

@@ -139,7 +139,7 @@ Result<void> GpuPlaced::download(BufferId id, void* host) {
 
 GpuLaunch GpuPlaced::launch(const loop::Kernel& kernel, size_t function) const {
   GpuLaunch launch;
-  launch.function = function;
+  launch.function = form_->first + function;
   launch.kernel = kernel.name;
   for (const BufferId id : bindings(program_.program(), kernel)) {
     const size_t slot = slots_[index(id)];
@@ -175,9 +175,9 @@ Result<double> GpuPlaced::prepare() {
   return run_all(prepares_, program_.program().prepares, form_->source.prepares, 1);
 }
 
-Result<double> GpuPlaced::run_kernel(size_t kernel) {
+Result<double> GpuPlaced::run_kernel(size_t kernel, int64_t rounds) {
   return run_all(single_[kernel], std::span(program_.program().kernels).subspan(kernel, 1),
-                 std::span(form_->source.kernels).subspan(kernel, 1), 1);
+                 std::span(form_->source.kernels).subspan(kernel, 1), rounds);
 }
 
 }  // namespace tang

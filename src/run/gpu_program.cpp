@@ -47,13 +47,17 @@ GpuProgram::~GpuProgram() {
 Result<const GpuProgram::Form*> GpuProgram::form(bool wide) {
   std::optional<Form>& form = forms_[wide];
   if (!form) {
-    auto source = gpu_source(program_, {driver().capability(), wide});
-    if (!source) return tl::unexpected(source.error());
-    auto module = driver().build(*source);
+    auto text = source(wide);
+    if (!text) return tl::unexpected(text.error());
+    auto module = driver().build(*text);
     if (!module) return tl::unexpected(module.error());
-    form = Form{std::move(*source), std::move(*module)};
+    form = Form{std::move(*text), std::move(*module)};
   }
   return &*form;
+}
+
+Result<GpuSource> GpuProgram::source(bool wide) const {
+  return gpu_source(program_, {driver().capability(), wide});
 }
 
 const GpuProgram::Form* GpuProgram::built() const {

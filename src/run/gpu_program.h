@@ -20,7 +20,8 @@ class GpuProgram {
  public:
   struct Form {
     GpuSource source;
-    std::unique_ptr<GpuModule> module;
+    std::shared_ptr<GpuModule> module;
+    size_t first = 0;  // the module's function that is the source's first
   };
 
   GpuProgram(LoopProgram program, std::shared_ptr<GpuShared> shared);
@@ -35,6 +36,9 @@ class GpuProgram {
 
   // The kernels with indices of 64 bits (wide) or 32, built at the first call.
   Result<const Form*> form(bool wide);
+  // The source of a form, and the form as another built it.
+  Result<GpuSource> source(bool wide) const;
+  void set_form(bool wide, Form form) { forms_[wide] = std::move(form); }
   // The form that is built, of 32 bits first; null if none is.
   const Form* built() const;
 
@@ -72,7 +76,7 @@ class GpuPlaced {
   // Milliseconds of the launches.
   Result<double> run(int64_t rounds);
   Result<double> prepare();
-  Result<double> run_kernel(size_t kernel);
+  Result<double> run_kernel(size_t kernel, int64_t rounds);
 
  private:
   GpuPlaced(GpuProgram& program, std::span<const int64_t> symbols);

@@ -60,6 +60,7 @@ class OpenclSequence : public GpuSequence {
 
   Result<double> run(int64_t rounds) override {
     const cl::Api& api = shared_->api;
+    if (launches_.empty()) return 0.0;
     std::deque<Pending> pending;
     Times times;
     Result<void> ok;

@@ -50,6 +50,19 @@ class Blocks {
       product_blocks();
   }
 
+  void run_group(int64_t few) {
+    k_.machine = m_.name;
+    group_rows_ = few;
+    const bool one_fold = n_.folds.size() == 1 && !n_.scan && !n_.reduce.empty();
+    const auto pivot = one_fold ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
+    if (pivot && fits(*pivot) && wanted_ != false) {
+      k_.pivot = true;
+      term_blocks();
+    } else if (!k_.inlined.empty()) {
+      inlined_blocks();
+    }
+  }
+
   // Loops of one step around windows, and no register tiles.
   void run_plain() {
     k_.machine = m_.name;
@@ -139,13 +152,14 @@ class Blocks {
     const std::optional<DimId> shared = shared_rows();
     for (DimId d : rows_)
       if (d != shared) k_.blocks.push_back({d, 1});
-    if (shared) k_.blocks.push_back({*shared, block(*shared, few)});
+    if (shared) k_.blocks.push_back({*shared, block(*shared, group_rows_.value_or(few))});
     const size_t points = k_.blocks.size();
+    const int64_t length = group_rows_.value_or(shared ? 128 : 512);
     for (DimId d : n_.reduce)
-      k_.blocks.push_back({d, d == n_.reduce.back() && !plain_ ? block(d, shared ? 128 : 512) : 1});
+      k_.blocks.push_back({d, d == n_.reduce.back() && !plain_ ? block(d, length) : 1});
     for (NodeId i : k_.inlined) {
       const TensorId t = g[i].targets[0].tensor;
-      if (!plain_) stage_operand(i, points, shared ? 1 : 0);
+      if (!plain_ && !group_rows_) stage_operand(i, points, shared ? 1 : 0);
       // Inside of all loops that its coordinates belong to.
       const std::vector<DimId> dims = outside_dims(t);
       size_t level = k_.blocks.size();
@@ -462,6 +476,7 @@ class Blocks {
   const bool row_;  // the points are given
   const std::optional<bool> wanted_;
   bool plain_ = false;
+  std::optional<int64_t> group_rows_;  // of blocks for groups of threads
   std::vector<DimId> rows_;
 };
 
@@ -475,6 +490,11 @@ void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<
 void plan_plain(Graph& g, KernelPlan& k, const Machine& machine) {
   Blocks(g, k, machine, false, std::nullopt).run_plain();
   prepare_windows(g, k, machine);
+}
+
+void plan_group_blocks(Graph& g, KernelPlan& k, const Machine& machine, int64_t few,
+                       std::optional<bool> pivot) {
+  Blocks(g, k, machine, false, pivot).run_group(few);
 }
 
 void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot) {

@@ -13,6 +13,10 @@ namespace tang {
 void plan_blocks(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot = {});
 // The same without register tiles and with loops of one step, as the program is written.
 void plan_plain(Graph& g, KernelPlan& k, const Machine& machine);
+// Blocks of `few` rows and terms for groups of threads, without packed windows: the pivot form
+// where it fits, and windows of inlined definitions. No blocks if neither is there.
+void plan_group_blocks(Graph& g, KernelPlan& k, const Machine& machine, int64_t few,
+                       std::optional<bool> pivot);
 // The same for a definition that is computed a row at a time inside another kernel: no loops over
 // its points.
 void plan_row(Graph& g, KernelPlan& k, const Machine& machine, std::optional<bool> pivot = {});

@@ -7,6 +7,7 @@
 #include "ir/guards.h"
 #include "ir/variance.h"
 #include "schedule/blocks.h"
+#include "schedule/groups.h"
 #include "schedule/inlining.h"
 #include "schedule/kept.h"
 #include "schedule/layout.h"
@@ -78,6 +79,20 @@ class Planner {
     rows.node = of.node;
     rows.name = definition_name(g, of.node);
     rows.contract = options.contract;
+    if (machine.kind == Machine::Kind::gpu) {
+      Machine group = machine;
+      group.threads = k.group;
+      if (k.group > 1)
+        plan_group_row(scratch_, rows, group);
+      else
+        plan_row(scratch_, rows, machine, false);
+      k.rows.push_back(std::move(rows));
+      StagePlan stage;
+      stage.tensor = g[of.node].targets[0].tensor;
+      stage.level = k.blocks.size();
+      k.stages.push_back(std::move(stage));
+      return {};
+    }
     const KernelPins* kernel = options.pins.find(k.name);
     const KernelPins* pins = kernel ? kernel->row(rows.name) : nullptr;
     plan_row(scratch_, rows, machine, pins ? pins->pivot : std::nullopt);
@@ -92,6 +107,16 @@ class Planner {
     stage.level = k.blocks.size();
     k.stages.push_back(std::move(stage));
     return {};
+  }
+
+  void plan_on_gpu(KernelPlan& k, const Machine& machine, std::optional<bool> pivot) const {
+    std::vector<DimId> at;
+    for (const Rows& rows : inlined_.rows)
+      if (rows.reader == k.node) at = rows.at;
+    if (options.vectorise)
+      plan_group(scratch_, k, machine, at, pivot);
+    else
+      plan_single(scratch_, k, machine);
   }
 
   // ---- pins ------------------------------------------------------------------------------------
@@ -190,13 +215,16 @@ class Planner {
     if (!machine) return tl::unexpected(machine.error());
     KernelPlan k = first_plan(id);
     k.machine = (*machine)->name;
-    if (options.vectorise)
+    if ((*machine)->kind == Machine::Kind::gpu)
+      plan_on_gpu(k, **machine, pins ? pins->pivot : std::nullopt);
+    else if (options.vectorise)
       plan_blocks(scratch_, k, **machine, pins ? pins->pivot : std::nullopt);
     else
       plan_plain(scratch_, k, **machine);
     for (const Rows& rows : inlined_.rows)
       if (rows.reader == id)
         if (auto ok = add_rows(rows, k, **machine); !ok) return tl::unexpected(ok.error());
+    if (!pins && (*machine)->kind == Machine::Kind::gpu) return k;
     if (!pins) {
       plan_streams(g, k, **machine);
       plan_threads(g, k, options);

@@ -15,6 +15,8 @@
 //             another order of them are associativity and commutativity
 //   streamed  targets that are stored past the caches: none
 //   threads   so many share the outermost loop over points: outputs are independent
+//   group     so many run a block together: points of a tile are independent, terms are
+//             associativity and commutativity
 //   contract  a + b * c on an accumulator is one fused operation (algebra.md 1.5)
 //
 //   s_1[h, i, j] = sum[d](q[h, i, d] * k[h, j, d])
@@ -45,6 +47,7 @@ struct StagePlan {
   int64_t panel = 0;         // 0: row-major
   bool padded = false;       // with zeros outside of the tensor, for conditions that keep inside
   int64_t phases = 1;        // every so many elements of the last axis lie side by side
+  int64_t skew = 0;          // elements between the rows of the fastest axis, for memory in banks
   bool prepared = false;     // packed once, before all runs: it reads constants alone
 };
 
@@ -62,6 +65,7 @@ struct KernelPlan {
   std::vector<TensorId> streamed;  // targets that are stored past the caches
   std::string machine;
   int64_t threads = 1;  // that share the outermost loop over points; 1: it is not shared
+  int64_t group = 1;    // threads of a group, which run a block together; groups share the blocks
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those
   // of the node that `blocks` begin with.
   std::vector<KernelPlan> rows;

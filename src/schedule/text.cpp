@@ -50,8 +50,10 @@ json loops_json(const Graph& g, const KernelPlan& plan) {
   j["points"] = name_list(g, plan.nest.points);
   if (!n.scan) j["reduce"] = name_list(g, plan.nest.reduce);
   j["tile"] = json::array();
-  for (const TileDim& t : plan.nest.tile)
+  for (const TileDim& t : plan.nest.tile) {
     j["tile"].push_back({{"dim", g[t.dim].name}, {"registers", t.reg}, {"elements", t.elem}});
+    if (t.threads > 1) j["tile"].back()["threads"] = t.threads;
+  }
   return j;
 }
 

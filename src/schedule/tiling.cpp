@@ -5,6 +5,7 @@
 
 #include "ir/variance.h"
 #include "schedule/segment.h"
+#include "schedule/tiling_group.h"
 
 namespace tang {
 
@@ -291,6 +292,7 @@ NestShape shape_of(const Graph& g, const Node& n) {
 }
 
 NestPlan plan_nest(const Graph& g, const NestShape& shape, const Machine& machine) {
+  if (machine.kind == Machine::Kind::gpu) return plan_group_nest(g, shape, machine);
   return Tiler(g, shape, machine).run();
 }
 

@@ -1,6 +1,9 @@
 #include "target/machine.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -139,7 +142,40 @@ const Result<std::vector<Machine>>& shipped_machines() {
   return machines;
 }
 
+std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes) {
+  const std::string name = machine.name.substr(0, machine.name.find('@'));
+  return fmt::format("{}@{},{},{}", name, std::min(machine.threads, threads),
+                     std::min(machine.shared_bytes, shared_bytes), std::min(machine.lanes, lanes));
+}
+
+namespace {
+
+// The machine with the limits of its name; kept, since schedules refer to it.
+Result<const Machine*> find_limited(std::string_view name) {
+  static std::mutex lock;
+  static std::map<std::string, Machine, std::less<>> made;
+  const std::lock_guard guard(lock);
+  if (const auto known = made.find(name); known != made.end()) return &known->second;
+  const size_t at = name.find('@');
+  const auto base = find_machine(name.substr(0, at));
+  if (!base) return base;
+  Machine m = **base;
+  m.name = name;
+  std::string_view rest = name.substr(at + 1);
+  for (int64_t* field : {&m.threads, &m.shared_bytes, &m.lanes}) {
+    const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), *field);
+    if (fault != std::errc())
+      return error("E0910", fmt::format("`{}` does not say threads, bytes and lanes", name), "");
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    if (rest.starts_with(',')) rest.remove_prefix(1);
+  }
+  return &made.emplace(m.name, std::move(m)).first->second;
+}
+
+}  // namespace
+
 Result<const Machine*> find_machine(std::string_view name) {
+  if (name.find('@') != name.npos) return find_limited(name);
   const auto& machines = shipped_machines();
   if (!machines) return tl::unexpected(machines.error());
   std::vector<std::string> names;

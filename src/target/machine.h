@@ -67,7 +67,10 @@ Result<std::vector<Machine>> read_machines(std::string_view text, const std::str
 
 // The shipped records.
 const Result<std::vector<Machine>>& shipped_machines();
-// One of them, "nvidia.sm90a". Error E0910 lists their names.
+// One of them, "nvidia.sm90a", or one with less: "nvidia.sm90a@256,16384,1" has groups of 256
+// threads and 16384 bytes at most, and warps of 1. Error E0910 lists the names.
 Result<const Machine*> find_machine(std::string_view name);
+// The name of a machine with at most so much.
+std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes);
 
 }  // namespace tang

@@ -9,10 +9,10 @@
 
 namespace tang::tile {
 
-KernelBuilder::KernelBuilder(std::string_view name, std::string_view target) {
+KernelBuilder::KernelBuilder(std::string_view name, std::string_view target, int64_t warps) {
   k_.name = fresh(name);
   k_.target = target;
-  k_.roles.push_back({fresh("all"), 0, 1, 0, std::nullopt, 1});
+  k_.roles.push_back({fresh("all"), 0, warps, 0, std::nullopt, 1});
   k_.regions.emplace_back();
   open_.push_back({{}, static_cast<RegionId>(0)});
 }
@@ -88,6 +88,12 @@ void KernelBuilder::add(RegionId region, Op op) {
   op.roles = 1;
   k_.ops.push_back(std::move(op));
   k_.regions[index_of(region)].ops.push_back(static_cast<uint32_t>(k_.ops.size() - 1));
+}
+
+bool KernelBuilder::in_parallel() const {
+  return std::all_of(open_.begin() + 1, open_.end(), [&](const Open& o) {
+    return o.op.kind == OpKind::loop && o.op.range.parallel && k_[o.body].ops.empty();
+  });
 }
 
 RegionId KernelBuilder::new_region() {

@@ -17,7 +17,8 @@ namespace tang::tile {
 
 class KernelBuilder {
  public:
-  KernelBuilder(std::string_view name, std::string_view target);
+  // `warps`: of the one role.
+  KernelBuilder(std::string_view name, std::string_view target, int64_t warps = 1);
 
   void reserve(std::string_view name);  // nothing made from now on gets it
   // An axis is known by its name; an index is made anew.
@@ -34,6 +35,8 @@ class KernelBuilder {
   void add(Op op);
   void add(RegionId region, Op op);
   RegionId region() const { return open_.back().body; }
+  // Whether parallel loops alone are open, and nothing stands in them yet.
+  bool in_parallel() const;
 
   // Gives what the body calls the carried values.
   std::vector<ValueId> open_loop(Op::Range range, const std::vector<ValueId>& initial);

@@ -11,6 +11,7 @@
 #include "ir/variance.h"
 #include "schedule/segment.h"
 #include "schedule/streams.h"
+#include "tile/barriers.h"
 #include "tile/lower_impl.h"
 #include "tile/verify.h"
 
@@ -30,6 +31,7 @@ void KernelLowering::begin() {
   for (const Param& p : g.params) b.reserve(p.name);
   for (NodeId i : plan_->inlined) inlined_.push_back(g[i]);
   env_.contract = plan_->contract;
+  env_.group = plan_->group;
   env_.line_bytes = machine_.line_bytes;
   env_.real = wide() ? Format::f64 : Format::f32;
 }
@@ -76,6 +78,7 @@ Result<LoweredKernel> KernelLowering::run() {
   const bool works = std::count(arguments_.begin(), arguments_.end(), TensorId::none) > 0;
   if (works || shared_store(b.kernel()))
     for (Op& op : b.kernel().ops) op.range.parallel = false;
+  if (plan_->group > 1) add_barriers(b.kernel());
   return LoweredKernel{b.finish(), std::move(arguments_)};
 }
 
@@ -168,7 +171,8 @@ void KernelLowering::block(size_t level) {
   narrow(level);
   for (const StagePlan& s : plan_->stages)
     if (s.level == level) stage(s);
-  const bool innermost = level == plan_->blocks.size();
+  const bool innermost =
+      level == plan_->blocks.size() || (level == first_reduce() && holds_states());
   const bool states = level == first_reduce() && (pivot_ || !innermost);
   if (states) begin_states();
   if (!innermost) {
@@ -189,6 +193,7 @@ void KernelLowering::block(size_t level) {
 // would meet what is not finite.
 void KernelLowering::terms() {
   Nest nest = main_nest();
+  if (holds_states()) nest.blocks = this;
   nest.parallel =
       std::all_of(nest.points.begin(), nest.points.end(), [&](DimId d) { return shares(d); });
   if (needless_.empty()) return run_stores(nest, true);
@@ -204,9 +209,43 @@ void KernelLowering::terms() {
 // Whether a loop over the coordinate is parallel: nothing but windows stands around it, and each of
 // its points has elements of its own in all that is stored.
 bool KernelLowering::shares(DimId point) const {
-  return plan_->threads > 1 && b.region() == static_cast<RegionId>(0) && states_.empty() &&
-         std::all_of(node_.targets.begin(), node_.targets.end(),
+  if (plan_->threads == 1 || !states_.empty()) return false;
+  const bool outermost = b.region() == static_cast<RegionId>(0);
+  if (!outermost && !(machine_.kind == Machine::Kind::gpu && b.in_parallel())) return false;
+  return std::all_of(node_.targets.begin(), node_.targets.end(),
                      [&](const Target& t) { return contains(t.points, point); });
+}
+
+// Whether the states of a tile stay in registers while blocks of terms pass: one tile has all
+// points of the block.
+bool KernelLowering::holds_states() const {
+  if (plan_->group == 1 || pivot_ || node_.scan || first_reduce() == plan_->blocks.size())
+    return false;
+  return std::all_of(node_.points.begin(), node_.points.end(), [&](DimId d) {
+    int64_t size = 1;
+    for (const TileDim& t : plan_->nest.tile)
+      if (t.dim == d) size = t.size();
+    for (const BlockLoop& loop : plan_->blocks)
+      if (loop.dim == d) return loop.step <= size;
+    return g.extent(d).constant().value_or(size + 1) <= size;
+  });
+}
+
+std::optional<Op::Range> KernelLowering::range(size_t k) {
+  const BlockLoop& loop = plan_->blocks[first_reduce() + k];
+  if (whole(loop)) return std::nullopt;
+  return block_range(loop);
+}
+
+void KernelLowering::enter(size_t k, const Op::Range* range) {
+  const size_t level = first_reduce() + k;
+  if (range) set_span(plan_->blocks[level], *range);
+  for (const StagePlan& s : plan_->stages)
+    if (s.level == level + 1) stage(s);
+}
+
+void KernelLowering::leave(size_t k, bool loop) {
+  if (loop) forget_span(plan_->blocks[first_reduce() + k]);
 }
 
 // The greatest value of an affine form in the block at hand.
@@ -277,24 +316,29 @@ void KernelLowering::narrow(size_t level) {
 }
 
 // Blocks in which no guard can hold are left out.
-void KernelLowering::open_block(const BlockLoop& loop) {
+Op::Range KernelLowering::block_range(const BlockLoop& loop) {
   const DimId d = loop.dim;
   const Poly extent = g.extent(d);
-  if (whole(loop)) return;
   Op::Range r;
   r.lo = {Form(0)}, r.hi = {Form(extent)};
   if (const auto around = env_.spans.find(d); around != env_.spans.end()) {
     r.lo = around->second.lo, r.hi = around->second.hi;
     around_.emplace_back(d, around->second);
   }
-  const std::vector<Form> limits = r.hi;
+  limits_ = r.hi;
   for (const Bound& bound : bounds_of(d)) (bound.upper ? r.hi : r.lo).push_back(bound.at);
   r.step = loop.step;
   const DimId index = b.index(g[d].name + "b", Index::What::loop);
   r.indices = {index};
-  const bool from_zero = r.lo.size() == 1;
-  r.parallel = shares(d);
-  b.open_loop(std::move(r), {});
+  return r;
+}
+
+// Where the coordinate runs in one of these blocks.
+void KernelLowering::set_span(const BlockLoop& loop, const Op::Range& range) {
+  const DimId index = range.indices[0];
+  const Poly extent = g.extent(loop.dim);
+  const bool from_zero = range.lo.size() == 1;
+  const std::vector<Form>& limits = limits_;
   Span s;
   s.lo = {Form::coordinate(index)};
   s.hi = {Form::coordinate(index) + Form(loop.step)};
@@ -305,17 +349,30 @@ void KernelLowering::open_block(const BlockLoop& loop) {
     s.size = loop.step;
   else
     s.hi.insert(s.hi.end(), limits.begin(), limits.end());
-  env_.spans[d] = std::move(s);
+  env_.spans[loop.dim] = std::move(s);
+}
+
+void KernelLowering::open_block(const BlockLoop& loop) {
+  if (whole(loop)) return;
+  Op::Range r = block_range(loop);
+  r.parallel = shares(loop.dim);
+  const Op::Range opened = r;
+  b.open_loop(std::move(r), {});
+  set_span(loop, opened);
 }
 
 void KernelLowering::close_block(const BlockLoop& loop) {
   if (whole(loop)) return;
+  forget_span(loop);
+  b.close();
+}
+
+void KernelLowering::forget_span(const BlockLoop& loop) {
   env_.spans.erase(loop.dim);
   if (!around_.empty() && around_.back().first == loop.dim) {
     env_.spans[loop.dim] = std::move(around_.back().second);
     around_.pop_back();
   }
-  b.close();
 }
 
 Span KernelLowering::span_of(DimId d) const {
@@ -448,6 +505,7 @@ NestShape KernelLowering::shape(const Nest& nest) const {
   NestShape s;
   s.points = nest.points, s.reduce = nest.reduce;
   s.wide = env_.real == Format::f64;
+  s.inside = true;
   const auto access = [&](TensorId t, const std::vector<Form>& forms, bool is_store) {
     Access a = access_of(g, t, forms);
     if (const auto window = strides_.find(t); window != strides_.end()) {

@@ -8,21 +8,27 @@
 
 namespace tang::tile {
 
-class KernelLowering {
+class KernelLowering : private TermBlocks {
  public:
   KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine, InPlace in_place)
       : g(graph),
         whole_(plan),
         plan_(&plan),
-        machine_(machine),
+        machine_(of_group(machine, plan)),
         in_place_(in_place),
         node_(graph[plan.node]),
-        b(plan.name, plan.machine) {}
+        b(plan.name, plan.machine, std::max<int64_t>(plan.group / 32, 1)) {}
   Result<LoweredKernel> run();
   Result<LoweredKernel> prepare(const StagePlan& window);
 
  private:
   using Comprehension = tang::Node;
+
+  // The machine with as many threads as the group has.
+  static Machine of_group(Machine machine, const KernelPlan& plan) {
+    machine.threads = plan.group;
+    return machine;
+  }
 
   // Kernel (lower.cpp).
   void begin();
@@ -45,9 +51,20 @@ class KernelLowering {
   };
   std::vector<Bound> bounds_of(DimId d);
   void narrow(size_t level);
+  Op::Range block_range(const BlockLoop& loop);
+  void set_span(const BlockLoop& loop, const Op::Range& range);
   void open_block(const BlockLoop& loop);
+  bool holds_states() const;
+
+  // Blocks of terms whose states stay in registers: those from the first summed coordinate on.
+  size_t count() const override { return plan_->blocks.size() - first_reduce(); }
+  std::optional<Op::Range> range(size_t k) override;
+  void enter(size_t k, const Op::Range* range) override;
+  void leave(size_t k, bool loop) override;
+  const std::vector<Part>& parts() const override { return folds_.parts; }
   bool shares(DimId point) const;
   void close_block(const BlockLoop& loop);
+  void forget_span(const BlockLoop& loop);
   Form easiest(const Form& rest) const;
   size_t first_reduce() const;
   Nest main_nest();
@@ -76,6 +93,7 @@ class KernelLowering {
   std::vector<LeafId> reads_of(TensorId t) const;
   std::vector<Poly> window_extents(const std::vector<Span>& spans, const StagePlan& s,
                                    int64_t slack) const;
+  double most_bytes() const;
   void window(TensorId t, const std::vector<Span>& spans, const StagePlan& s);
   Span range_of(const std::vector<Form>& forms);
   Span span_of(DimId d) const;
@@ -98,7 +116,7 @@ class KernelLowering {
   Graph& g;
   const KernelPlan& whole_;
   const KernelPlan* plan_;  // of the node at hand
-  const Machine& machine_;
+  const Machine machine_;
   const InPlace in_place_;
   Comprehension node_;
   std::vector<Comprehension> inlined_;  // definitions computed in windows
@@ -115,6 +133,7 @@ class KernelLowering {
   std::vector<std::pair<DimId, Span>> around_;        // of coordinates with blocks in blocks
   ValueId unsafe_ = ValueId::none;  // whether what zeros around a window meet is not finite
   std::vector<Guard> needless_;     // conditions that such a window stands for, if it is
+  std::vector<Form> limits_;        // of the coordinate of the last block_range()
   double window_bytes_ = 0;
   bool preparing_ = false;  // a prepared window is filled, and nothing else done
   std::string failure_;

@@ -47,13 +47,19 @@ std::vector<Poly> KernelLowering::window_extents(const std::vector<Span>& spans,
   return extents;
 }
 
+// Of a thread's own memory there is little on a GPU.
+double KernelLowering::most_bytes() const {
+  if (machine_.kind == Machine::Kind::cpu) return most_window_bytes;
+  return static_cast<double>(whole_.group > 1 ? machine_.shared_bytes : 16384);
+}
+
 // Memory for the part of a tensor that the spans, one an axis, give: the kernel's own, or
 // workspace where it is large or its size is not known.
 void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const StagePlan& s) {
   Memory m;
   m.name = g[t].name;
   m.role = Memory::Role::local;
-  m.space = Space::packed;
+  m.space = plan_->group > 1 ? Space::shared : Space::packed;
   m.format = kind(g[t].storage()) == Kind::real ? env_.real : g[t].storage();
   if (info(m.format).bits < 8) m.format = Format::i8;
   int64_t slack = 0;  // what the last tile of vectors reads beyond its coordinate
@@ -79,7 +85,7 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
     m.life = Life::program;
     arguments_.push_back(s.tensor);
     if (!known) failure_ = "a prepared window whose extent is not known";
-  } else if (!known || window_bytes_ + all > most_window_bytes) {
+  } else if (!known || window_bytes_ + all > most_bytes()) {
     if (s.panel > 0) failure_ = fmt::format("panels of `{}` that do not fit", g[t].name);
     m.role = Memory::Role::work;
     m.space = Space::global;
@@ -109,6 +115,7 @@ void KernelLowering::window(TensorId t, const std::vector<Span>& spans, const St
       m.layout.digits.push_back({{static_cast<uint32_t>(a), 1, 0}, step});
     }
     step *= size[a];
+    if (step == bytes * size[a]) step += s.skew * bytes;
   }
   if (s.panel > 0) {
     m.layout.digits.push_back({{static_cast<uint32_t>(s.panel_axis), s.panel, 0}, step});
@@ -211,6 +218,15 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   window(w, spans, s);
   if (!failure_.empty()) return;
   env_.places[w].covers = true;
+  std::vector<int64_t> beyond(spans.size(), inside ? 0 : 1);       // the tensor's end
+  for (size_t a = 0; a < spans.size() && plan_->group > 1; ++a) {  // so that whole tiles are there
+    Span& span = spans[a];
+    if (span.size || !span.most || span.lo.size() > 1) continue;
+    span.size = span.most;
+    span.hi = {span.lo[0] + Form(*span.most)};
+    env_.places[w].filled = true;
+    beyond[a] += *span.most;
+  }
   if (s.padded) {  // whole tiles are read of it
     Span& last = spans.back();
     last.most = last.size = b.kernel()[env_.places[w].memory].extents.back().constant();
@@ -230,7 +246,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   std::vector<Form> at;
   for (size_t a = 0; a < spans.size(); ++a) {
     const int64_t shift = inside ? 0 : 1;
-    const DimId d = g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(2 * shift));
+    const DimId d = g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(shift + beyond[a]));
     Span moved = spans[a];
     for (Form& f : moved.lo) f = f + Form(shift);
     for (Form& f : moved.hi) f = f + Form(shift);
@@ -238,6 +254,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
     n.points.push_back(d);
     at.push_back(Form::coordinate(d) - Form(shift));
   }
+  inside &= !env_.places[w].filled;
   const bool apart = s.phases > 1 && split_phases(s, spans.back(), n, at);
   Store store;
   store.tensor = w;

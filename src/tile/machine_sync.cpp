@@ -173,6 +173,7 @@ bool Machine::order_op(Warp& w, const Op& op) {
       w.fenced_at = ++w.sequence;
     return true;
   }
+  if (op.kind == OpKind::barrier) return meet(w, meeting_[w.role][static_cast<size_t>(w.copy)]);
   auto& barriers = turn_[op.turn];
   const auto mine = static_cast<size_t>(w.copy);
   if (op.kind == OpKind::take) return meet(w, barriers[mine]);

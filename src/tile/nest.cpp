@@ -2,6 +2,7 @@
 #include "tile/nest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/guards.h"
 #include "ir/variance.h"
@@ -31,7 +32,7 @@ void NestLowering::dim(size_t k) {
     folding_ = true;
     if (!nest_->parts.empty()) {
       start();
-      dim(k);
+      term_block(0);
     }
     finish();
     folding_ = false;
@@ -49,6 +50,26 @@ void NestLowering::dim(size_t k) {
   else
     whole(k, s);
   enforced_.resize(enforced);
+}
+
+// Loops over blocks of terms from number n on, and the terms inside of them.
+void NestLowering::term_block(size_t n) {
+  if (!nest_->blocks || n == nest_->blocks->count()) return dim(nest_->points.size());
+  const auto range = nest_->blocks->range(n);
+  if (range) {
+    keep(b.open_loop(*range, kept()));
+    scopes_.push_back({b.region(), {}});
+  }
+  nest_->blocks->enter(n, range ? &*range : nullptr);
+  const std::vector<Part>* outer = std::exchange(parts_, &nest_->blocks->parts());
+  scopes_.push_back({b.region(), {}});
+  term_block(n + 1);
+  scopes_.pop_back();
+  parts_ = outer;
+  nest_->blocks->leave(n, range.has_value());
+  if (!range) return;
+  scopes_.pop_back();
+  keep(b.close(kept()));
 }
 
 Span NestLowering::span(DimId d) const {
@@ -170,10 +191,11 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
     if (rest == 0) return;
     TileDim last = t;
     if (!reduces(k)) {
-      if (rest == 1) last.elem = 1;
-      last.reg = (rest + last.elem - 1) / last.elem;
+      if (rest == 1 && t.threads == 1) last.elem = 1;
+      const int64_t each = last.elem * last.threads;
+      last.reg = (rest + each - 1) / each;
     }
-    const bool whole = !reduces(k) && rest % last.elem == 0;
+    const bool whole = !reduces(k) && rest == last.size();
     const Form from = lo + Form(count * size);
     const bool apart = shares(k);  // one of those who share the loop takes what is left
     if (apart) open_loop(k, {from}, {from + Form(1)}, 1);
@@ -181,6 +203,8 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
     if (apart) close_loop(k);
     return;
   }
+  if (s.most.value_or(size + 1) <= size && s.lo.size() == 1 && t.threads > 1)
+    return one_tile(k, s, t);
   const DimId index = open_loop(k, s.lo, s.hi, size);
   std::vector<Form> holds;
   for (const Form& hi : s.hi) holds.push_back(hi - Form::coordinate(index) - Form(size));
@@ -189,7 +213,7 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
   segment(k, t, Form::coordinate(index), nullptr);
   b.open_else(reduces(k) ? kept() : std::vector<ValueId>{});
   if (reduces(k)) keep(before);
-  if (t.elem == 1 && !reduces(k)) {
+  if (t.elem == 1 && t.threads == 1 && !reduces(k)) {
     const DimId one = open_loop(k, {Form::coordinate(index)}, s.hi, 1);
     segment(k, {t.dim, 1, 1}, Form::coordinate(one), nullptr);
     close_loop(k);
@@ -198,6 +222,21 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
   }
   keep(b.close(reduces(k) ? kept() : std::vector<ValueId>{}));
   close_loop(k);
+}
+
+// At most one tile: threads whose elements are not there leave them out. Vectors that are all there
+// need no tests, which repays a branch if there is little inside of it.
+void NestLowering::one_tile(size_t k, const Span& s, const TileDim& t) {
+  if (t.elem == 1 || nest_->blocks) return segment(k, t, s.lo[0], &s);
+  std::vector<Form> holds;
+  for (const Form& hi : s.hi) holds.push_back(hi - s.lo[0] - Form(t.size()));
+  const std::vector<ValueId> before = kept();
+  b.open_branch(std::move(holds));
+  segment(k, t, s.lo[0], nullptr);
+  b.open_else(reduces(k) ? kept() : std::vector<ValueId>{});
+  if (reduces(k)) keep(before);
+  segment(k, t, s.lo[0], &s);
+  keep(b.close(reduces(k) ? kept() : std::vector<ValueId>{}));
 }
 
 // ---- states and stores -------------------------------------------------------------------------
@@ -251,7 +290,8 @@ std::vector<ExprId> NestLowering::conditions(const std::vector<Guard>& guards) {
 // Whether a state starts from memory that others than the kernel have too: too far to wait for. The
 // line of a place that is gathered is not known soon enough to be asked for.
 bool NestLowering::starts_far(const Part& p) const {
-  if (nest_->scan || p.initial == ExprId::none || g.pool[p.initial].op != tang::Op::var)
+  if (env_.group > 1 || nest_->scan || p.initial == ExprId::none ||
+      g.pool[p.initial].op != tang::Op::var)
     return false;
   const tang::Leaf l = g.leaf(g.pool[p.initial].variable());
   const bool affine =
@@ -324,7 +364,7 @@ void NestLowering::finish() {
 // Rows of states whose terms lie in the lanes of vectors: once folded, the rows fill a vector
 // themselves, and what is computed from them is.
 void NestLowering::rows_to_lanes(const std::vector<DimId>& lanes) {
-  if (lanes.size() != 1) return;
+  if (lanes.size() != 1 || env_.group > 1) return;
   std::optional<DimId> rows;
   for (const auto& [d, t] : open_tiles_) {
     if (d == lanes[0]) continue;

@@ -15,6 +15,9 @@
 // matrix product is one value a row, y[k, n] one vector a column block, and the product of the two
 // is the tile: register blocking is evaluation over a tile, and nothing here knows of products.
 //
+// Threads of a group hold parts of a tile each; along coordinates that a value has no tile of they
+// hold the same.
+//
 // Lanes of a fold, when a summed coordinate has a register tile, are terms kept apart until the
 // end: the fold's commutativity permits it (algebra.md 3.6).
 #pragma once
@@ -41,6 +44,7 @@ struct Place {
   MemoryId memory = MemoryId::none;
   std::vector<Form> origin;  // empty: none
   bool covers = false;       // a window that holds all that is read of it
+  bool filled = false;       // and more: whole blocks, whose elements outside of the tensor are 0
   // Along one axis there are more elements than are wanted: up to a multiple of `room` from the
   // origin on, and for a coordinate that moves by `step` elements `slack` more of its values.
   size_t room_axis = 0;
@@ -52,6 +56,7 @@ struct Environment {
   std::map<TensorId, Place> places;
   Format real = Format::f32;  // what reals are computed in
   bool contract = true;       // a product and a sum may be one operation
+  int64_t group = 1;          // threads that run the block together
   int64_t line_bytes = 64;    // of memory that others have too
 };
 
@@ -76,6 +81,19 @@ struct Store {
   int64_t row_elements = 0;
 };
 
+// Loops over blocks of terms around the innermost loops of a nest, whose states they carry.
+class TermBlocks {
+ public:
+  virtual ~TermBlocks() = default;
+  virtual size_t count() const = 0;
+  // The range of loop k with a new index; nothing where one block has all.
+  virtual std::optional<Op::Range> range(size_t k) = 0;
+  // At the beginning of the body of loop k, and at its end. What terms are may have changed.
+  virtual void enter(size_t k, const Op::Range* range) = 0;
+  virtual void leave(size_t k, bool loop) = 0;
+  virtual const std::vector<Part>& parts() const = 0;
+};
+
 struct Nest {
   std::vector<DimId> points, reduce;  // outermost first
   std::vector<TileDim> tile;
@@ -88,7 +106,8 @@ struct Nest {
   std::vector<Store> term_stores;       // at each term, before its guards; no left leaves
   std::vector<Store> stores;
   bool parallel = false;  // outermost loops over points are parallel
-  int64_t ahead = 0;      // so many steps of the last point but one ahead, lines are asked for
+  TermBlocks* blocks = nullptr;
+  int64_t ahead = 0;  // so many steps of the last point but one ahead, lines are asked for
 };
 
 class NestLowering {
@@ -129,6 +148,10 @@ class NestLowering {
   void dim(size_t k);
   void whole(size_t k, const Span& s);
   void tiled(size_t k, const Span& s, const TileDim& t);
+  void one_tile(size_t k, const Span& s, const TileDim& t);
+  void term_block(size_t n);
+  const Part& part_at(size_t k) const { return parts_ ? (*parts_)[k] : nest_->parts[k]; }
+  void add_threads(Placement& p, const std::vector<DimId>& dims) const;
   void segment(size_t k, const TileDim& t, const Form& at, const Span* masks);
   void inside(size_t k, const Form& coordinate);
   Span span(DimId d) const;
@@ -193,6 +216,7 @@ class NestLowering {
   KernelBuilder& b;
   const Environment& env_;
   const Nest* nest_ = nullptr;
+  const std::vector<Part>* parts_ = nullptr;  // in a block of terms
   bool folding_ = false;
   bool late_ = false;  // what states start from is combined after the terms
   std::vector<Scope> scopes_;

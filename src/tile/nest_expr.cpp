@@ -112,10 +112,36 @@ PlacementId NestLowering::placement(const std::vector<DimId>& dims) {
   for (uint32_t a = 0; a < dims.size(); ++a) {
     const TileDim& t = open_tiles_.at(dims[a]);
     axes.push_back(b.axis(g[dims[a]].name));
-    if (t.reg > 1) p.add(Level::reg, t.reg, Use::index, {{a, t.elem}});
+    if (t.reg > 1) p.add(Level::reg, t.reg, Use::index, {{a, t.elem * t.threads}});
     if (t.elem > 1) p.add(Level::elem, t.elem, Use::index, {{a, 1}});
   }
+  if (env_.group > 1) add_threads(p, dims);
   return b.placement(axes, p);
+}
+
+// Digits of a thread's number: neighbours are neighbours along the nest's last tiled coordinate.
+// What is left over, and coordinates that the value has no tile of, are replicas.
+void NestLowering::add_threads(Placement& p, const std::vector<DimId>& dims) const {
+  constexpr int64_t lanes = 32;
+  int64_t before = 1;
+  const auto add = [&](int64_t extent, std::optional<AxisTerm> term) {
+    while (extent > 1) {
+      const bool lane = before < lanes;
+      const int64_t part = lane ? std::min(extent, lanes / before) : extent;
+      p.add(lane ? Level::lane : Level::warp, part, term ? Use::index : Use::replica,
+            term ? std::vector<AxisTerm>{*term} : std::vector<AxisTerm>{});
+      if (term) term->coeff *= part;
+      before *= part;
+      extent /= part;
+    }
+  };
+  for (size_t k = nest_->tile.size(); k-- > 0;) {
+    const TileDim& t = nest_->tile[k];
+    const auto axis = std::find(dims.begin(), dims.end(), t.dim);
+    const auto number = static_cast<uint32_t>(axis - dims.begin());
+    add(t.threads, axis == dims.end() ? std::nullopt : std::optional(AxisTerm{number, t.elem}));
+  }
+  add(env_.group / before, std::nullopt);
 }
 
 ValueId NestLowering::define(Op op, std::string_view name, const std::vector<DimId>& dims,
@@ -192,6 +218,16 @@ bool NestLowering::has_room(DimId d, TensorId t, const std::vector<Form>& at) co
   const Place& place = env_.places.at(t);
   const TileDim* tile = tile_of(d);
   if (!tile || contains(nest_->reduce, d)) return false;
+  if (place.filled) {
+    const auto fits = [&](size_t a) {
+      const auto extent = b.kernel()[place.memory].extents[a].constant();
+      return at[a] == Form::coordinate(d) && place.origin[a] == span(d).lo[0] &&
+             extent.value_or(0) >= tile->size();
+    };
+    for (size_t a = 0; a < at.size(); ++a)
+      if (contains(dims_of(g, at[a]), d) && !fits(a)) return false;
+    return true;
+  }
   for (size_t a = 0; a < at.size(); ++a)
     if (a != place.room_axis && contains(dims_of(g, at[a]), d)) return false;
   const Form& f = at[place.room_axis];
@@ -326,7 +362,7 @@ ValueId NestLowering::expanded(ValueId v, const std::vector<DimId>& dims) {
 
 // The two operands of a step that adds a product: its factors, by what they depend on.
 std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
-  const ExprNode n = g.pool[nest_->parts[part].step];
+  const ExprNode n = g.pool[part_at(part).step];
   if (n.op != Scalar::add || n.kind != Kind::real || !env_.contract) return std::nullopt;
   for (int side = 0; side < 2; ++side) {
     const ExprNode s = g.pool[n.args[side]];
@@ -385,7 +421,7 @@ bool NestLowering::vanishes(ExprId product) {
 
 // The part's state after the terms of a tile.
 ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditions) {
-  const Part& p = nest_->parts[part];
+  const Part& p = part_at(part);
   const State before = left_[part];
   const bool lanes_left_out = std::any_of(
       masks_.begin(), masks_.end(), [&](const Mask& m) { return contains(nest_->reduce, m.dim); });

@@ -90,7 +90,7 @@ void Parser::statement(RegionId region, RoleSet within) {
           op.fence = Fence::async;
         else
           expect("registers");
-      } else {
+      } else if (op.kind != OpKind::barrier) {
         const Token here = peek();
         const std::string wanted = name("a turn");
         while (op.turn < k_.turns.size() && k_.turns[op.turn].name != wanted) ++op.turn;

@@ -314,7 +314,7 @@ class Printer {
   std::string waiting(const Op& op) const {
     if (op.kind == OpKind::wait) return " " + values(op.args);
     if (op.kind == OpKind::fence) return op.fence == Fence::async ? " async" : " registers";
-    return " " + k_.turns[op.turn].name;
+    return op.kind == OpKind::barrier ? "" : " " + k_.turns[op.turn].name;
   }
 
   static std::string list(const std::vector<std::string>& texts) {

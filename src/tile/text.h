@@ -33,7 +33,7 @@
 //       | "prefetch" ref
 //       | VALUE "=" ("acquire" | "receive") CHANNEL
 //       | ("commit" | "release") CHANNEL VALUE | "drain" CHANNEL
-//       | "wait" VALUES | "fence" ("registers" | "async") | ("take" | "pass") TURN
+//       | "wait" VALUES | "fence" ("registers" | "async") | "barrier" | ("take" | "pass") TURN
 //       | [ VALUES "=" ] "loop" NAME "from" forms "to" forms [ "step" INT ] [ "down" | "parallel" ]
 //         carry block
 //       | [ VALUES "=" ] "loop" "tiles" "(" NAMES ")" carry block

@@ -115,6 +115,12 @@ TEST_F(CDeviceTest, ResidentsAreTheCallersMemory) {
   ASSERT_TRUE((*resident)->run());
   ASSERT_TRUE((*resident)->download(1));
   EXPECT_EQ(y[3], 1);
+  x[3] = 10;
+  for (size_t kernel = 0; kernel < 2; ++kernel) {
+    const auto one = (*resident)->run_kernel(kernel, 2);
+    ASSERT_TRUE(one) << one.error().message;
+  }
+  EXPECT_EQ(y[3], 21);
 }
 
 TEST_F(CDeviceTest, BatchesShareOneCompilation) {

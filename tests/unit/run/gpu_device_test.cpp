@@ -205,6 +205,11 @@ TEST_F(GpuDeviceTest, ResidentsCopyWhenAsked) {
   EXPECT_EQ(y[0], 0);
   ASSERT_TRUE((*resident)->download_outputs());
   EXPECT_EQ(y[0], 33);
+  log_.calls.clear();
+  EXPECT_EQ(*(*resident)->run_kernel(3, 2), 1.0);
+  EXPECT_EQ(*(*resident)->run_kernel(3), 0.5);
+  EXPECT_EQ(log_.count("launch y"), 3u);
+  EXPECT_EQ(log_.count("record"), 1u);
   x[0] = 0;
   ASSERT_TRUE((*resident)->upload(0));
   ASSERT_TRUE((*resident)->run());
@@ -344,6 +349,31 @@ kernel y reads x, p writes y {
   ASSERT_TRUE((*resident)->run());
   ASSERT_TRUE((*resident)->download_outputs());
   EXPECT_EQ(y[0], 6);
+}
+
+// Programs of a batch share a module, and each launches its own functions.
+TEST_F(GpuDeviceTest, BatchesAreBuiltTogether) {
+  const auto single = compile(chain);
+  log_.calls.clear();
+  std::vector<size_t> functions;
+  log_.run = [&](const GpuLaunch& launch, const std::vector<std::byte*>&) {
+    functions.push_back(launch.function);
+  };
+  const LoopProgram* const programs[] = {&program_, &program_};
+  Diagnostics warnings;
+  auto both = device_->compile_all(programs, {}, warnings);
+  ASSERT_TRUE(both) << both.error().message;
+  EXPECT_EQ(log_.count("build"), 1u);
+  const size_t each = driver_->sources[0].functions.size();
+  EXPECT_EQ(driver_->sources[1].functions.size(), 2 * each);
+  float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  const int64_t n = 4;
+  for (const auto& executable : *both) ASSERT_TRUE(executable->run(buffers, {&n, 1}, nullptr));
+  ASSERT_EQ(functions.size(), 8u);
+  for (size_t k = 0; k < 4; ++k) EXPECT_EQ(functions[k + 4], functions[k] + each);
+  EXPECT_EQ(dynamic_cast<GpuExecutable&>(*(*both)[1]).usage(0).registers,
+            10 + static_cast<int64_t>(functions[4]));
 }
 
 // The memory of the device and its driver serve one caller at a time.

@@ -1,0 +1,313 @@
+#include "schedule/groups.h"
+
+#include <algorithm>
+
+#include "ir/monoids.h"
+#include "ir/pivot.h"
+#include "ir/variance.h"
+#include "schedule/blocks.h"
+#include "schedule/segment.h"
+#include "schedule/tiling_group.h"
+#include "schedule/windows.h"
+
+namespace tang {
+
+namespace {
+
+constexpr int64_t warp = 32;
+constexpr int64_t usual_group = 256;
+constexpr int64_t square_block = 128;  // rows and columns of a block of products
+constexpr int64_t terms_block = 16;    // of products
+
+class Groups {
+ public:
+  Groups(Graph& graph, KernelPlan& plan, const Machine& machine)
+      : g(graph), k_(plan), m_(machine), n_(graph[plan.node]) {}
+
+  void run(const std::vector<DimId>& rows, std::optional<bool> pivot) {
+    start();
+    if (n_.scan && n_.scan->matrix) return single();
+    const auto form = is_one_fold() ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
+    const bool windows = !k_.inlined.empty() && !n_.folds.empty() && rows.empty();
+    if (windows || (form && rows.empty() && wide(*form))) {
+      if (inlined(pivot)) return;
+      if (windows) return single();
+      start();
+    }
+    NestShape shape = shape_of(g, n_);
+    for (DimId d : rows) shape.sizes[d] = 1;
+    if (rows.empty() && products(shape)) return;
+    group(shape);
+    point_blocks(rows);
+    if (rows.empty()) turn_tiles(shape);
+  }
+
+  void run_row() {
+    start();
+    NestShape shape = shape_of(g, n_);
+    for (DimId d : n_.points) shape.sizes[d] = 1;
+    k_.group = m_.threads;
+    k_.nest = plan_group_nest(g, shape, m_);
+  }
+
+  // One iteration of all points a group, of one thread.
+  void single() {
+    start();
+    k_.group = 1;
+    if (!k_.inlined.empty() && !n_.folds.empty()) return plan_plain(g, k_, m_);
+    Machine one = m_;
+    one.threads = 1;
+    k_.nest = plan_group_nest(g, shape_of(g, n_), one);
+    if (n_.scan && n_.scan->matrix) return;
+    for (DimId d : n_.points)
+      if (!runs_along(d)) k_.blocks.push_back({d, 1});
+  }
+
+ private:
+  void start() {
+    k_.machine = m_.name;
+    k_.threads = std::max<int64_t>(m_.cores, 2);
+    k_.blocks.clear(), k_.stages.clear();
+    k_.pivot = false;
+  }
+
+  std::optional<int64_t> size(DimId d) const { return g.extent(d).constant(); }
+  bool runs_along(DimId d) const { return n_.scan && n_.scan->along == d; }
+  bool is_one_fold() const { return n_.folds.size() == 1 && !n_.scan && !n_.reduce.empty(); }
+
+  bool in_all_targets(DimId d) const {
+    return std::all_of(n_.targets.begin(), n_.targets.end(),
+                       [d](const Target& t) { return contains(t.points, d); });
+  }
+
+  // As many threads as the tile has use for, whole warps of them.
+  void group(const NestShape& shape) {
+    Machine m = m_;
+    m.threads = std::min(usual_group, m_.threads);
+    for (;;) {
+      k_.nest = plan_group_nest(g, shape, m);
+      int64_t used = 1;
+      for (const TileDim& t : k_.nest.tile) used *= t.threads;
+      if (used >= m.threads || m.threads <= warp) break;
+      m.threads = std::max(warp, used);
+    }
+    k_.group = m.threads;
+  }
+
+  int64_t tile_size(DimId d) const {
+    for (const TileDim& t : k_.nest.tile)
+      if (t.dim == d) return t.size();
+    return 1;
+  }
+
+  // A block is what one tile holds. Points that some target lacks run inside.
+  void point_blocks(const std::vector<DimId>& rows) {
+    for (DimId d : rows) k_.blocks.push_back({d, 1});
+    if (!rows.empty()) return;
+    for (DimId d : n_.points)
+      if (!runs_along(d) && in_all_targets(d) && size(d) != 1)
+        k_.blocks.push_back({d, tile_size(d)});
+  }
+
+  // ---- what lies across ------------------------------------------------------------------------
+
+  // Without folds: a read that moves by more than one element along the coordinate that neighbours
+  // take, but by one along another, goes through a window that has a tile of both.
+  void turn_tiles(const NestShape& shape) {
+    if (!n_.folds.empty() || n_.scan || k_.nest.tile.empty() || !k_.inlined.empty()) return;
+    const DimId fast = k_.nest.tile.back().dim;
+    for (LeafId l : leaves_of(g, n_)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || leaf.guarded) continue;
+      const std::optional<DimId> across =
+          leaf.forms.empty() ? std::nullopt : leaf.forms.back().as_pick();
+      if (!across || *across == fast || !is_plain(leaf) || !mentions(leaf, fast)) continue;
+      if (Windows(g, k_).reads(leaf.tensor).size() != 1) continue;
+      turn(shape, *across, fast, leaf.tensor);
+      return;
+    }
+  }
+
+  void turn(const NestShape& shape, DimId across, DimId fast, TensorId t) {
+    if (size(across).value_or(warp) < 8 || size(fast).value_or(warp) < 8 || !in_all_targets(across))
+      return;
+    const int64_t rows = 8 * k_.group / usual_group;
+    (void)shape;
+    k_.nest.tile = {{across, warp / std::max<int64_t>(rows, 1), 1, std::max<int64_t>(rows, 1)},
+                    {fast, 1, 1, warp}};
+    k_.group = warp * std::max<int64_t>(rows, 1);
+    k_.blocks.clear();
+    for (DimId d : n_.points)
+      if (size(d) != 1 && in_all_targets(d)) k_.blocks.push_back({d, tile_size(d)});
+    StagePlan s;
+    s.tensor = t;
+    for (size_t a = 0; a < g[t].shape.size(); ++a) s.axes.push_back(a);
+    s.level = k_.blocks.size();
+    s.skew = 1;
+    k_.stages.push_back(std::move(s));
+  }
+
+  static bool is_plain(const Leaf& leaf) {
+    return std::all_of(leaf.forms.begin(), leaf.forms.end(),
+                       [](const Form& f) { return f.as_pick() || f.is_constant(); });
+  }
+  bool mentions(const Leaf& leaf, DimId d) const {
+    return std::any_of(leaf.forms.begin(), leaf.forms.end(),
+                       [&](const Form& f) { return contains(dims_of(g, f), d); });
+  }
+
+  // ---- sums of products ------------------------------------------------------------------------
+
+  // Both operands of a block of rows and columns in windows, a block of terms at a time; the sums
+  // stay in registers.
+  bool products(const NestShape& shape) {
+    if (!is_one_fold() || !facts(g, n_.folds[0].monoid).sum || n_.reduce.size() != 1) return false;
+    if (!n_.guards.empty() || !k_.inlined.empty() || m_.threads < usual_group) return false;
+    const DimId terms = n_.reduce[0];
+    std::optional<DimId> columns, rows;
+    for (DimId d : n_.points) {
+      const auto n = size(d);
+      if (!in_all_targets(d) || (n && *n < warp)) continue;
+      if (contains(n_.targets[0].points, d) && n_.targets[0].points.back() == d)
+        columns = d;
+      else
+        rows = d;
+    }
+    if (!columns || !rows || (size(terms) && *size(terms) < terms_block)) return false;
+    const auto across = operand(*columns, *rows, terms), down = operand(*rows, *columns, terms);
+    if (!across || !down || shape.wide) return false;
+    const int64_t m = block(*rows), n = block(*columns);
+    k_.group = usual_group;
+    const int64_t width = size(*columns).value_or(1) % 4 == 0 && m_.vector_bytes >= 16 ? 4 : 1;
+    k_.nest.points = n_.points;
+    k_.nest.reduce = n_.reduce;
+    k_.nest.tile = {{*rows, m / 16, 1, 16}, {*columns, n / 16 / width, width, 16}};
+    for (DimId d : n_.points)
+      if (size(d) != 1) k_.blocks.push_back({d, d == *rows ? m : d == *columns ? n : 1});
+    k_.blocks.push_back({terms, terms_block});
+    k_.stages.push_back(window(*across, *columns, *rows));
+    k_.stages.push_back(window(*down, *rows, *columns));
+    return true;
+  }
+
+  int64_t block(DimId d) const {
+    return std::min(square_block, std::max(warp, power_of_two(size(d).value_or(square_block))));
+  }
+
+  // The one read that moves along d and the terms and not along the other.
+  std::optional<LeafId> operand(DimId d, DimId other, DimId terms) const {
+    std::optional<LeafId> found;
+    for (LeafId l : leaves_of(g, n_)) {
+      const Leaf& leaf = g.leaf(l);
+      if (leaf.what != Leaf::What::read || !mentions(leaf, d) || !mentions(leaf, terms)) continue;
+      if (found || !is_plain(leaf) || mentions(leaf, other) || leaf.guarded) return std::nullopt;
+      if (Windows(g, k_).reads(leaf.tensor).size() != 1) return std::nullopt;
+      found = l;
+    }
+    return found;
+  }
+
+  // What lies side by side in the window is the coordinate of the tile; the skew keeps threads that
+  // write along the other out of each other's banks.
+  StagePlan window(LeafId l, DimId d, DimId) const {
+    const Leaf& leaf = g.leaf(l);
+    StagePlan s;
+    s.tensor = leaf.tensor;
+    size_t last = 0;
+    for (size_t a = 0; a < leaf.forms.size(); ++a) {
+      if (leaf.forms[a] == Form::coordinate(d)) last = a;
+    }
+    for (size_t a = 0; a < leaf.forms.size(); ++a)
+      if (a != last) s.axes.push_back(a);
+    s.axes.push_back(last);
+    s.level = k_.blocks.size();
+    s.skew = 4;
+    return s;
+  }
+
+  // ---- the pivot form, and definitions in windows
+  // ------------------------------------------------
+
+  // Sums along more points than the pivot's.
+  bool wide(const Pivot& p) const {
+    const std::vector<Component> all = components(g, n_);
+    return std::any_of(p.linear.begin(), p.linear.end(), [&](uint32_t c) {
+      return all[c].varies.size() > all[p.component].varies.size();
+    });
+  }
+
+  bool inlined(std::optional<bool> pivot) {
+    k_.group = std::min<int64_t>(usual_group / 2, m_.threads);
+    for (const int64_t few : {64, 32, 16, 8, 4}) {
+      k_.blocks.clear(), k_.stages.clear();
+      plan_group_blocks(g, k_, m_, few, pivot);
+      if (bytes() > m_.shared_bytes || !shares_points()) continue;
+      Machine m = m_;
+      m.threads = k_.group;
+      NestShape shape = shape_of(g, n_);
+      for (const BlockLoop& b : k_.blocks) shape.sizes[b.dim] = std::min(b.step, extent(b.dim));
+      k_.nest = plan_group_nest(g, shape, m);
+      return true;
+    }
+    return false;
+  }
+
+  int64_t extent(DimId d) const { return size(d).value_or(int64_t{1} << 20); }
+
+  // Every loop around the terms is over a point that all targets have.
+  bool shares_points() const {
+    for (const BlockLoop& b : k_.blocks)
+      if (!contains(n_.reduce, b.dim)) return in_all_targets(b.dim) && size(b.dim) != 0;
+    return false;
+  }
+
+  int64_t box(const std::vector<DimId>& dims) const {
+    int64_t total = 1;
+    for (DimId d : dims) {
+      int64_t n = size(d).value_or(int64_t{1} << 20);
+      for (const BlockLoop& b : k_.blocks)
+        if (b.dim == d) n = std::min(n, b.step);
+      total = std::min(total * n, int64_t{1} << 30);
+    }
+    return total;
+  }
+
+  // Windows, states between blocks, and what a block of the pivot form keeps.
+  int64_t bytes() const {
+    std::string unknown_tensor;
+    const auto windows = Windows(g, k_).bytes(&unknown_tensor);
+    if (!windows) return int64_t{1} << 40;
+    int64_t elements = 0;
+    const std::vector<Component> all = components(g, n_);
+    for (const Component& c : all) elements += box(c.varies);
+    if (const auto p = k_.pivot ? pivot_form(g, n_.folds[0].monoid) : std::nullopt) {
+      std::vector<DimId> rows = all[p->component].varies;
+      elements += 3 * box(rows);
+      rows.insert(rows.end(), n_.reduce.begin(), n_.reduce.end());
+      elements += box(rows);
+    }
+    return *windows + 4 * elements + 4 * 2 * k_.group * 4;
+  }
+
+  Graph& g;
+  KernelPlan& k_;
+  const Machine& m_;
+  const Node n_;
+};
+
+}  // namespace
+
+void plan_group(Graph& g, KernelPlan& k, const Machine& machine, const std::vector<DimId>& rows,
+                std::optional<bool> pivot) {
+  Groups(g, k, machine).run(rows, pivot);
+}
+
+void plan_group_row(Graph& g, KernelPlan& k, const Machine& machine) {
+  Groups(g, k, machine).run_row();
+}
+
+void plan_single(Graph& g, KernelPlan& k, const Machine& machine) {
+  Groups(g, k, machine).single();
+}
+
+}  // namespace tang
