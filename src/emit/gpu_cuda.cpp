@@ -58,7 +58,7 @@ class Cuda : public GpuDialect {
   }
 
   std::vector<std::string> library() const override {
-    return gpu_library({"cuda.h", true, true, true, false, true, ""}, spelling());
+    return gpu_library({"cuda.h", true, false, true, ""}, spelling());
   }
 
   std::string type(Type type) const override {
@@ -87,6 +87,7 @@ class Cuda : public GpuDialect {
                      int64_t count) const override {
     return fmt::format("__shared__ alignas(16) {} {}[{}];", type, name, count);
   }
+  std::string unroll() const override { return "#pragma unroll"; }
   std::string barrier(bool) const override { return "__syncthreads();"; }
 
   GpuText exchange(Type, const std::string& value, int64_t mask) const override {

@@ -75,7 +75,7 @@ std::vector<std::string> gpu_library(const GpuLibrary& wanted, const GpuSpelling
   };
   const auto file = [](std::string_view name) { return std::string(snippet(name)); };
   add(file("gpu_integer.h"));
-  if (!wanted.own_nan) add(file("gpu_nan.h"));
+  add(file("gpu_nan.h"));
   add(file("gpu_casts.h"));
   if (wanted.pairs) {
     add(file("gpu_words.h"));
@@ -88,12 +88,11 @@ std::vector<std::string> gpu_library(const GpuLibrary& wanted, const GpuSpelling
     if (!wanted.pairs) add(file("gpu_words.h"));
     add(file("gpu_math.h"));
   }
-  if (!wanted.own_quot) add(file("gpu_quot.h"));
+  add(file("gpu_quot.h"));
   add(file("gpu_real.h"));
   add(file("gpu_formats.h"));
   add(file("gpu_blocks.h"));
   if (wanted.f64) {
-    if (!wanted.own_quot) add(of_f64(file("gpu_quot.h"), wanted.number_suffix));
     add(of_f64(file("gpu_real.h"), wanted.number_suffix));
     add(file("gpu_f64.h"));
   }

@@ -49,8 +49,8 @@ class GpuDialect {
   virtual std::string_view reserved() const = 0;         // a data file of words
   virtual const GpuSpelling& spelling() const = 0;       // of snippets
   virtual std::vector<std::string> library() const = 0;  // spelled
-  virtual bool pairs() const { return false; }   // i64 is a pair of words, worked on by calls
-  virtual bool packed() const { return false; }  // memory is words, narrow elements are parts
+  virtual bool pairs() const { return false; }    // i64 is a pair of words, worked on by calls
+  virtual bool packed() const { return false; }   // memory is words, narrow elements are parts
   virtual bool ordered() const { return false; }  // NaN != x may be false
   virtual std::string type(loop::Type type) const = 0;
   virtual std::string thread() const = 0;  // these three as i32
@@ -73,6 +73,8 @@ class GpuDialect {
   virtual std::string loop(const std::string& type, const std::string& name,
                            const std::string& begin, const std::string& end,
                            const std::string& step) const;
+  // A line before a loop that is to be unrolled; empty: there is none.
+  virtual std::string unroll() const { return {}; }
   virtual std::string barrier(bool buffers) const = 0;
   // Whether a value that decides where threads wait has to come from one of them.
   virtual bool must_agree() const { return false; }
@@ -114,8 +116,6 @@ std::unique_ptr<GpuDialect> msl_dialect();
 struct GpuLibrary {
   std::string_view own;   // a file
   bool own_math = false;  // the target's functions are exact enough
-  bool own_nan = false;   // comparisons tell NaN
-  bool own_quot = false;  // division is exact
   bool pairs = false, f64 = false;
   std::string_view number_suffix;  // of f64
 };

@@ -42,7 +42,7 @@ class Glsl : public GpuDialect {
   bool packed() const override { return true; }
 
   std::vector<std::string> library() const override {
-    return gpu_library({"glsl.glsl", false, false, false, !native_, native_, "lf"}, spelling_);
+    return gpu_library({"glsl.glsl", false, !native_, native_, "lf"}, spelling_);
   }
 
   std::string type(Type type) const override {

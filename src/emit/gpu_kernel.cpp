@@ -168,6 +168,7 @@ void KernelWriter::loop(size_t k) {
     out_.line(dialect_.declare(true, type, name, end.text));
     end = {name, gpu_atom};
   }
+  if (s.hint == Hint::unroll && !dialect_.unroll().empty()) out_.line(dialect_.unroll());
   out_.open(dialect_.loop(type, v, begin, in(end, gpu_sum), std::to_string(s.step)));
   open_.push_back(true);
 }

@@ -34,7 +34,7 @@ class Msl : public GpuDialect {
   }
 
   std::vector<std::string> library() const override {
-    return gpu_library({"msl.h", false, false, false, false, false, ""}, spelling());
+    return gpu_library({"msl.h", false, false, false, ""}, spelling());
   }
 
   std::string type(Type type) const override {
@@ -73,6 +73,7 @@ class Msl : public GpuDialect {
                      int64_t count) const override {
     return fmt::format("threadgroup {} {}[{}];", type, name, count);
   }
+  std::string unroll() const override { return "#pragma clang loop unroll(full)"; }
   std::string barrier(bool buffers) const override {
     return buffers ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);"
                    : "threadgroup_barrier(mem_flags::mem_threadgroup);";

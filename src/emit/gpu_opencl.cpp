@@ -40,7 +40,7 @@ class OpenCl : public GpuDialect {
   }
 
   std::vector<std::string> library() const override {
-    return gpu_library({"opencl.h", false, true, false, false, true, ""}, spelling());
+    return gpu_library({"opencl.h", false, false, true, ""}, spelling());
   }
 
   std::string type(Type type) const override {
@@ -75,6 +75,7 @@ class OpenCl : public GpuDialect {
                      int64_t count) const override {
     return fmt::format("__local {} {}[{}] __attribute__((aligned(16)));", type, name, count);
   }
+  std::string unroll() const override { return "#pragma unroll"; }
   std::string barrier(bool buffers) const override {
     return buffers ? "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
                    : "barrier(CLK_LOCAL_MEM_FENCE);";

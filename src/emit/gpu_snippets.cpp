@@ -137,8 +137,13 @@ std::string of_i64(std::string_view text) {
 }
 
 GpuFunctions::GpuFunctions(const std::vector<std::string>& files) {
+  std::set<std::string, std::less<>> known;
   for (std::string& text : blocks_of(files)) {
     auto defines = defined_by(text), mentions = names_in(text);
+    const bool again = std::any_of(defines.begin(), defines.end(),
+                                   [&](const std::string& name) { return known.contains(name); });
+    if (again) continue;
+    known.insert(defines.begin(), defines.end());
     blocks_.push_back({std::move(text), std::move(defines), std::move(mentions)});
   }
 }

@@ -28,7 +28,8 @@ std::string respell(std::string_view text, const GpuSpelling& words);
 std::string of_f64(std::string_view text, std::string_view number);
 std::string of_i64(std::string_view text);
 
-// The functions and macros of some files, each ended by a blank line.
+// The functions and macros of some files, each ended by a blank line. What an earlier file defines
+// stands for what a later one does.
 class GpuFunctions {
  public:
   explicit GpuFunctions(const std::vector<std::string>& files);

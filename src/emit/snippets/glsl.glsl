@@ -16,3 +16,5 @@ double tang_rint_f64(double x) {
   const bool odd = low - 2.0lf * floor(low * 0.5lf) != 0.0lf;
   return rest > 0.5lf || (rest == 0.5lf && odd) ? low + 1.0lf : low;
 }
+
+#define tang_quot_f64(a, b) ((a) / (b))

@@ -28,7 +28,8 @@ TANG_FN float tang_pow_f32(float x, float y) {
   const float z = y * l;
   const float rest = tang_fma_f32(y, l, -z);
   const float e = tang_exp_f32(z);
-  const bool plain = (x > 0.0f) && (tang_abs_f32(rest) < 1.0f) && (e > 0.0f) && ((e - e) == 0.0f);
+  const bool finite = (e > 0.0f) && (e < tang_float(0x7f800000u));
+  const bool plain = (x > 0.0f) && (tang_abs_f32(rest) < 1.0f) && finite;
   return tang_select_f32(plain, tang_fma_f32(e, rest, e), e);
 }
 

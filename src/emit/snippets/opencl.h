@@ -18,3 +18,5 @@ static inline void tang_put_4bits(__global uchar* p, long i, uint bits) {
   atomic_and(word, ~(15u << shift));
   atomic_or(word, bits << shift);
 }
+
+#define tang_quot_f64(a, b) ((a) / (b))

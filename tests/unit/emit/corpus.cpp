@@ -364,7 +364,7 @@ kernel arrays reads x writes y {
     array a[4] : f32
     array c[4] : i64
     array f[4] : bool
-    for k in 0 .. 4 {
+    for k in 0 .. 4 unroll {
       a[k] = x[4 * i + k]
       c[3 - k] = i + k
       f[k] = x[4 * i + k] < 0.0
