@@ -91,6 +91,8 @@ int64_t bound_bytes(int64_t bytes) {
   return std::max(granule, (bytes + granule - 1) / granule * granule);
 }
 
+int64_t whole(int64_t bytes) { return bytes / granule * granule; }
+
 int64_t allocated_bytes(int64_t bytes) { return bound_bytes(bytes) + granule; }
 
 }  // namespace tang

@@ -34,6 +34,7 @@ std::string machine_of(std::string_view device);
 // Bytes that a binding makes visible, and that memory of `bytes` takes so that every binding fits:
 // whole words of 128 bits, at least one, even of a buffer without elements at the memory's end.
 int64_t bound_bytes(int64_t bytes);
+int64_t whole(int64_t bytes);  // rounded down to as many as bindings have
 int64_t allocated_bytes(int64_t bytes);
 
 }  // namespace tang

@@ -75,6 +75,7 @@ enum Type : int32_t {
   storage_16bit_features = 1000083000,
   float16_int8_features = 1000082000,
   subgroup_properties = 1000094000,
+  subgroup_extended_types_features = 1000175000,
   storage_8bit_features = 1000177000,
   subgroup_size_control_properties = 1000225000,
   required_subgroup_size = 1000225001,
@@ -221,6 +222,12 @@ struct Float16Int8Features {
   void* next = nullptr;
   uint32_t float16 = 0;
   uint32_t int8 = 0;
+};
+
+struct SubgroupTypesFeatures {
+  Type type = subgroup_extended_types_features;
+  void* next = nullptr;
+  uint32_t extended = 0;  // integers of 64 bits are exchanged, too
 };
 
 struct SubgroupSizeFeatures {

@@ -45,6 +45,7 @@ void want(FeatureChain& chain, const Abilities& a) {
   chain.storage8.push_constant = 0;
   chain.float16.float16 = c.f16;
   chain.float16.int8 = c.narrow_words;
+  chain.subgroup_types.extended = c.i64 && c.subgroup > 0;
   chain.subgroup_size.size_control = a.required_subgroup != 0;
   chain.subgroup_size.full_subgroups = a.full_subgroups;
 }
@@ -55,12 +56,13 @@ FeatureChain::FeatureChain(bool sizes) {
   features.next = &storage16;
   storage16.next = &storage8;
   storage8.next = &float16;
-  float16.next = sizes ? &subgroup_size : nullptr;
+  float16.next = &subgroup_types;
+  subgroup_types.next = sizes ? &subgroup_size : nullptr;
 }
 
 Abilities abilities_of(const Functions& vk, PhysicalDevice physical, const QueueFamily& family,
                        FeatureChain& wanted) {
-  const bool sizes = wanted.float16.next != nullptr;
+  const bool sizes = wanted.subgroup_types.next != nullptr;
   Properties2 properties;
   SubgroupProperties subgroup;
   SubgroupSizeProperties subgroup_sizes;
@@ -78,10 +80,12 @@ Abilities abilities_of(const Functions& vk, PhysicalDevice physical, const Queue
   c.threads = std::min(p.limits.max_group_invocations, p.limits.max_group_size[0]);
   c.shared_bytes = p.limits.max_shared_memory_size;
   c.buffers = std::min(p.limits.max_per_stage_storage_buffers, p.limits.max_set_storage_buffers);
-  c.binding_bytes = p.limits.max_storage_buffer_range;
+  c.binding_bytes = whole(p.limits.max_storage_buffer_range);
   c.groups = p.limits.max_group_count[0];
   set_formats(c, wanted);
   set_subgroup(a, subgroup, subgroup_sizes, wanted.subgroup_size);
+  // What is exchanged may have 64 bits; a pair of words can always be.
+  if (c.subgroup > 0 && !wanted.subgroup_types.extended) c.i64 = false;
   if (family.timestamp_bits > 0) {
     a.tick_ns = static_cast<double>(p.limits.timestamp_period);
     a.tick_mask =

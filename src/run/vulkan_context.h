@@ -96,6 +96,7 @@ struct FeatureChain {
   Storage16Features storage16;
   Storage8Features storage8;
   Float16Int8Features float16;
+  SubgroupTypesFeatures subgroup_types;
   SubgroupSizeFeatures subgroup_size;
 
   // For a device of version 1.3 or later where `sizes`; the chain stays where it is made.

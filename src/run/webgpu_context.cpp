@@ -101,8 +101,9 @@ Result<void> describe(Context& c) {
   has.shared_bytes = c.limits.max_shared_bytes;
   // One binding is that of the sizes.
   has.buffers = std::min(c.limits.max_storage_buffers, c.limits.max_bindings - 1);
-  has.binding_bytes =
-      static_cast<int64_t>(std::min(c.limits.max_storage_binding_bytes, c.limits.max_buffer_bytes));
+  // A buffer is a little larger than what is bound of it (allocated_bytes).
+  has.binding_bytes = whole(static_cast<int64_t>(
+      std::min(c.limits.max_storage_binding_bytes, c.limits.max_buffer_bytes - 32)));
   has.groups = c.limits.max_groups;
   return {};
 }

@@ -227,24 +227,30 @@ kernel sums reads x writes y {
 symbol m
 buffer x : f32[n*m] input
 buffer y : f32[n*m] output
-kernel transposed reads x writes y {
+kernel transposed threads 2 reads x writes y {
   for i in 0 .. n parallel {
     for j in 0 .. m parallel {
-      store y[n * j + i] = x[m * i + j] * 2.0
+      if thread == 0 {
+        store y[n * j + i] = x[m * i + j] * 2.0
+      }
     }
   }
 }
 )"},
                                  {"triangle", R"(symbol n
 buffer y : i64[n*n] output
-kernel triangle writes y {
+kernel triangle threads 2 writes y {
   for i in 0 .. n parallel {
     for j in 0 .. n parallel {
-      store y[n * i + j] = 0
+      if thread == 0 {
+        store y[n * i + j] = 0
+      }
     }
   }
   for k in 0 .. 0 parallel {
-    store y[0] = 1
+    if thread == 1 {
+      store y[0] = 1
+    }
   }
 }
 )"},

@@ -57,6 +57,9 @@ SAME_PLACE(Storage8Features, storage_buffer, VkPhysicalDevice8BitStorageFeatures
            storageBuffer8BitAccess);
 SAME_SIZE(Float16Int8Features, VkPhysicalDeviceShaderFloat16Int8Features);
 SAME_PLACE(Float16Int8Features, int8, VkPhysicalDeviceShaderFloat16Int8Features, shaderInt8);
+SAME_SIZE(SubgroupTypesFeatures, VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures);
+SAME_PLACE(SubgroupTypesFeatures, extended, VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures,
+           shaderSubgroupExtendedTypes);
 SAME_SIZE(SubgroupSizeFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures);
 SAME_PLACE(SubgroupSizeFeatures, full_subgroups, VkPhysicalDeviceSubgroupSizeControlFeatures,
            computeFullSubgroups);
@@ -130,6 +133,8 @@ SAME_NUMBER(memory_barrier, VK_STRUCTURE_TYPE_MEMORY_BARRIER);
 SAME_NUMBER(physical_device_features_2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
 SAME_NUMBER(physical_device_properties_2, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
 SAME_NUMBER(storage_16bit_features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+SAME_NUMBER(subgroup_extended_types_features,
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES);
 SAME_NUMBER(storage_8bit_features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
 SAME_NUMBER(float16_int8_features, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
 SAME_NUMBER(subgroup_properties, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);

@@ -73,6 +73,8 @@ TEST(VulkanGpuPrograms, RunAsTheMachineDoes) {
   if (!driver) GTEST_SKIP() << driver.error().message;
   EXPECT_GT(gpu_programs::run_corpus(**driver, scalar_corpus()), 50);
   EXPECT_GT(gpu_programs::run_corpus(**driver, group_corpus()), 0);
+  // Those that exchange further than a subgroup reaches are refused.
+  gpu_programs::run_corpus(**driver, exchange_corpus());
 }
 
 TEST(VulkanLibrary, AMissingOneIsNamed) {

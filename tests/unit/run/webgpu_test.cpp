@@ -51,6 +51,8 @@ TEST_F(WebGpu, TimePasses) { gpu_cases::time_passes(driver()); }
 TEST_F(WebGpu, RunsProgramsAsTheMachineDoes) {
   EXPECT_GT(gpu_programs::run_corpus(driver(), scalar_corpus()), 50);
   EXPECT_GT(gpu_programs::run_corpus(driver(), group_corpus()), 0);
+  // Those that exchange further than a subgroup reaches are refused.
+  gpu_programs::run_corpus(driver(), exchange_corpus());
 }
 
 TEST_F(WebGpu, TellsWhatTheDeviceHas) {
