@@ -21,16 +21,23 @@ using loop::StmtKind;
 using loop::Type;
 using loop::Value;
 
+// Names beside that of the function, which is one of the same scope in some dialects.
+Namer scope(const GpuDialect& dialect, const std::string& entry) {
+  Namer names(dialect.reserved());
+  names.name(entry);
+  return names;
+}
+
 class KernelWriter {
  public:
-  KernelWriter(const Program& program, const Kernel& kernel, const GpuDialect& dialect,
-               const GpuSourceOptions& options)
+  KernelWriter(const Program& program, const Kernel& kernel, const std::string& entry,
+               const GpuDialect& dialect, const GpuSourceOptions& options)
       : program_(program),
         kernel_(kernel),
         dialect_(dialect),
         options_(options),
         plan_(program, kernel, options.wide),
-        expr_(program, kernel, plan_, dialect, options, Namer(dialect.reserved()), out_),
+        expr_(program, kernel, plan_, dialect, options, scope(dialect, entry), out_),
         ends_(ends_of(kernel)),
         nests_(parallel_nests(kernel)),
         part_of_(kernel.body.size(), nullptr) {
@@ -381,7 +388,7 @@ Result<GpuFunction> gpu_function(const Program& program, const Kernel& kernel,
                                  const GpuFunctions& library, const GpuSourceOptions& options) {
   if (const auto fits = within_limits(program, kernel, options); !fits)
     return tl::unexpected(fits.error());
-  return KernelWriter(program, kernel, dialect, options).write(entry, library);
+  return KernelWriter(program, kernel, entry, dialect, options).write(entry, library);
 }
 
 }  // namespace tang

@@ -50,6 +50,12 @@ class GroupTiler {
     return std::clamp<int64_t>(n.value_or(unknown), 1, unknown);
   }
 
+  int64_t points() const {
+    int64_t all = 1;
+    for (DimId d : s.points) all = std::min(all * size(d), unknown);
+    return all;
+  }
+
   bool folds_apart() const { return s.commutative && s.states <= most_states; }
   bool is_term(DimId d) const { return contains(s.reduce, d); }
 
@@ -78,7 +84,7 @@ class GroupTiler {
       score *= static_cast<double>(std::min<int64_t>(size(d), 32));
       if (score > most || (score == most && !is_term(d))) best = d, most = score;
     };
-    if (folds_apart())
+    if (folds_apart() && !(s.inside && points() >= m_.threads))
       for (DimId d : s.reduce) consider(d);
     for (DimId d : s.points) consider(d);
     return best;
@@ -119,7 +125,7 @@ class GroupTiler {
   // point.
   void registers() {
     TileDim& fast = tile_[0];
-    if (s.inside && s.reduce.empty()) return fill();
+    if (s.inside) return fill();
     if (fast.elem >= most_apart) return;
     if (s.reduce.empty() || is_term(fast.dim)) {
       const int64_t each = fast.elem * fast.threads;
@@ -138,8 +144,9 @@ class GroupTiler {
 
   // Of a block all is under way at once, up to some elements a thread.
   void fill() {
-    int64_t room = most_filled / tile_[0].elem;
+    int64_t room = most_filled / tile_[0].elem / static_cast<int64_t>(s.states);
     for (TileDim& t : tile_) {
+      if (is_term(t.dim) || room <= 1) continue;
       t.reg = std::clamp<int64_t>(size(t.dim) / (t.elem * t.threads), 1, room);
       room /= t.reg;
     }

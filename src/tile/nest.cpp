@@ -206,6 +206,10 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
   if (s.most.value_or(size + 1) <= size && s.lo.size() == 1 && t.threads > 1)
     return one_tile(k, s, t);
   const DimId index = open_loop(k, s.lo, s.hi, size);
+  if (t.threads > 1 && !repays_branch(k, t)) {
+    segment(k, t, Form::coordinate(index), &s);
+    return close_loop(k);
+  }
   std::vector<Form> holds;
   for (const Form& hi : s.hi) holds.push_back(hi - Form::coordinate(index) - Form(size));
   const std::vector<ValueId> before = kept();
@@ -224,10 +228,18 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
   close_loop(k);
 }
 
-// At most one tile: threads whose elements are not there leave them out. Vectors that are all there
-// need no tests, which repays a branch if there is little inside of it.
+// Vectors that are all there need no tests, which repays a branch if there is little inside of it,
+// and no fold over threads.
+bool NestLowering::repays_branch(size_t k, const TileDim& t) const {
+  if (t.elem == 1 || nest_->blocks) return false;
+  return reduces(k) || std::none_of(nest_->tile.begin(), nest_->tile.end(), [&](const TileDim& x) {
+           return x.threads > 1 && contains(nest_->reduce, x.dim);
+         });
+}
+
+// At most one tile: threads whose elements are not there leave them out.
 void NestLowering::one_tile(size_t k, const Span& s, const TileDim& t) {
-  if (t.elem == 1 || nest_->blocks) return segment(k, t, s.lo[0], &s);
+  if (!repays_branch(k, t)) return segment(k, t, s.lo[0], &s);
   std::vector<Form> holds;
   for (const Form& hi : s.hi) holds.push_back(hi - s.lo[0] - Form(t.size()));
   const std::vector<ValueId> before = kept();

@@ -149,6 +149,7 @@ class NestLowering {
   void whole(size_t k, const Span& s);
   void tiled(size_t k, const Span& s, const TileDim& t);
   void one_tile(size_t k, const Span& s, const TileDim& t);
+  bool repays_branch(size_t k, const TileDim& t) const;
   void term_block(size_t n);
   const Part& part_at(size_t k) const { return parts_ ? (*parts_)[k] : nest_->parts[k]; }
   void add_threads(Placement& p, const std::vector<DimId>& dims) const;
