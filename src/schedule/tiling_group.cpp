@@ -144,9 +144,10 @@ class GroupTiler {
 
   // Of a block all is under way at once, up to some elements a thread.
   void fill() {
-    int64_t room = most_filled / tile_[0].elem / static_cast<int64_t>(s.states);
+    int64_t room =
+        std::max<int64_t>(1, most_filled / tile_[0].elem / static_cast<int64_t>(s.states));
     for (TileDim& t : tile_) {
-      if (is_term(t.dim) || room <= 1) continue;
+      if (is_term(t.dim)) continue;
       t.reg = std::clamp<int64_t>(size(t.dim) / (t.elem * t.threads), 1, room);
       room /= t.reg;
     }
