@@ -17,8 +17,8 @@ namespace {
 
 const std::vector<std::string>& known() {
   static const std::vector<std::string> names = {
-      "TANG_DEVICE", "TANG_CACHE_DIR", "TANG_CACHE",    "TANG_DEBUG",
-      "TANG_LOG", "TANG_INTERPRET", "TANG_TEST_DATA", "TANG_WEBGPU_LIBRARY"};
+      "TANG_DEVICE", "TANG_CACHE_DIR", "TANG_CACHE",     "TANG_DEBUG",
+      "TANG_LOG",    "TANG_INTERPRET", "TANG_TEST_DATA", "TANG_WEBGPU_LIBRARY"};
   return names;
 }
 

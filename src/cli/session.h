@@ -68,7 +68,8 @@ class Session {
   // What --schedule-out writes.
   std::string schedule_of(const Variant& v) const;
 
-  // The devices asked for. `list` allows several and `all`; of one alone the session goes on with it.
+  // The devices asked for. `list` allows several and `all`; of one alone the session goes on with
+  // it.
   Outcome<std::vector<std::string>> devices(bool list);
   // Programs are planned for and compiled by this device from now on.
   Outcome<void> use(const std::string& device);

@@ -10,7 +10,7 @@ namespace tang::cli {
 
 namespace {
 
-constexpr double batch_ms = 20;  // clocks of drivers are coarse
+constexpr double batch_ms = 20;                      // clocks of drivers are coarse
 constexpr double time_wanted_ms = 1000;              // for the timed runs of one program
 constexpr int64_t rotated_bytes = int64_t{1} << 27;  // more than the caches hold
 
@@ -105,7 +105,8 @@ Result<void> time_total(Session& s, const Variant& v, const Executable& program,
     if (k >= 0) all.push_back(*ms / static_cast<double>(rounds));
     if (k >= 0) continue;
     first = *ms / static_cast<double>(rounds);
-    if (apart) rounds = std::clamp<int64_t>(std::llround(batch_ms / std::max(first, 1e-4)), 1, 2000);
+    if (apart)
+      rounds = std::clamp<int64_t>(std::llround(batch_ms / std::max(first, 1e-4)), 1, 2000);
   }
   times.runs = static_cast<int>(all.size());
   times.total_ms = quantile(all, 0.5);
@@ -136,8 +137,8 @@ Result<void> time_kernels(Session& s, const Variant& v, const Executable& progra
   std::vector<std::vector<double>> all(count);
   for (int k = -1; k < std::min(times.runs, 10); ++k)
     for (size_t n = 0; n < count; ++n) {
-      const auto ms = resident ? resident->run_kernel(n)
-                               : program.run_kernel(n, memory->buffers(), symbols);
+      const auto ms =
+          resident ? resident->run_kernel(n) : program.run_kernel(n, memory->buffers(), symbols);
       if (!ms) return tl::unexpected(ms.error());
       if (k >= 0) all[n].push_back(*ms);
     }

@@ -25,7 +25,10 @@ void TileLowering::fail(std::string text) {
 std::string TileLowering::run(const std::vector<BufferId>& buffers, bool prepares) {
   for (const tile::NamedPlacement& p : k_.placements)
     if (p.placement.count(Level::lane) > 1) threads_ = 32 * k_.roles[0].warps;
-  if (const auto machine = find_machine(k_.target)) subgroup_ = (*machine)->lanes;
+  if (const auto machine = find_machine(k_.target)) {
+    subgroup_ = (*machine)->lanes;
+    vector_bytes_ = (*machine)->vector_bytes;
+  }
   b.begin_kernel(k_.name, prepares, threads_);
   size_t next = 0;
   for (const tile::Memory& m : k_.memories) {

@@ -84,6 +84,7 @@ class TileLowering {
   // Memory (from_tile_memory.cpp).
   void load(const tile::Op& op);
   void store(const tile::Op& op);
+  size_t side_by_side(const tile::Op& op, size_t r) const;
   void prefetch(const tile::Op& op);
   bool is_row_major(tile::MemoryId m) const {
     return memories_[index_of(m)].buffer && k_[m].layout.digits.empty();
@@ -146,6 +147,7 @@ class TileLowering {
   std::map<tile::ValueId, Tile> values_;
   std::map<DimId, Value> index_;        // of open loops, and digits of the thread's number
   int64_t threads_ = 1, subgroup_ = 1;  // of a group; of those, that exchange values
+  int64_t vector_bytes_ = 4;            // of a thread's access
   std::map<std::pair<size_t, Type>, Array> scratch_;     // by component
   std::map<std::pair<int64_t, int64_t>, DimId> digits_;  // by stride and extent
   struct OpenLoop {

@@ -343,6 +343,30 @@ std::vector<Value> TileLowering::turn(const tile::Op& op, size_t r, Type type) {
   return rows;
 }
 
+// How many registers from r on, of one element each, a group's thread loads as a vector.
+size_t TileLowering::side_by_side(const tile::Op& op, size_t r) const {
+  const tile::Ref& ref = op.refs[0];
+  const tile::Memory& m = k_[ref.memory];
+  const tile::PlacementId id = k_[op.results[0]].type.placement;
+  const int64_t size = info(m.format).bits / 8;
+  const auto n = static_cast<size_t>(vector_bytes_ / std::max<int64_t>(size, 4));
+  if (threads_ == 1 || lanes(id) > 1 || n < 2 || r + n > registers(id) || !op.valid.empty())
+    return 1;
+  Form at = tang::address(m.extents, ref.at);
+  if (!is_row_major(ref.memory)) {
+    at = Form(0);
+    for (const StorageDigit& d : m.layout.digits) {
+      if (d.of.stride != 1 || d.of.extent != 0) return 1;
+      at = at + Poly(d.bytes / size) * ref.at[d.of.axis];
+    }
+  }
+  if (!at.is_affine()) return 1;
+  const Form first = placed(at, k_[id], r);
+  for (size_t k = 1; k < n; ++k)
+    if (!(placed(at, k_[id], r + k) - first == Form(static_cast<int64_t>(k)))) return 1;
+  return n;
+}
+
 void TileLowering::load(const tile::Op& op) {
   const tile::Value& v = k_[op.results[0]];
   const Type type = compute_type(v.type.format);
@@ -355,6 +379,15 @@ void TileLowering::load(const tile::Op& op) {
     }
     const Address a = address(op.refs[0], k_[v.type.placement], r);
     if (!failure_.empty()) return;
+    if (const size_t n = side_by_side(op, r); n > 1) {
+      const Memory& m = memories_[index_of(op.refs[0].memory)];
+      const LoadOptions o{static_cast<int>(n), std::nullopt, std::nullopt};
+      const Value x = b.let(
+          "x", b.cast(type, m.buffer ? b.load(*m.buffer, a.index, o) : b.at(m.array, a.index, o)));
+      for (size_t k = 0; k < n; ++k) all.push_back(b.lane(x, static_cast<int64_t>(k)));
+      r += n - 1;
+      continue;
+    }
     all.push_back(loaded(op, a, r, lanes(v.type.placement), type));
   }
   define(op.results[0], std::move(all));

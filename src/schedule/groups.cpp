@@ -181,7 +181,10 @@ class Groups {
     const int64_t width = size(*columns).value_or(1) % 4 == 0 && m_.vector_bytes >= 16 ? 4 : 1;
     k_.nest.points = n_.points;
     k_.nest.reduce = n_.reduce;
-    k_.nest.tile = {{*rows, m / 16, 1, 16}, {*columns, n / 16 / width, width, 16}};
+    const int64_t across_threads = std::min<int64_t>(16, n / width);
+    const int64_t down_threads = usual_group / across_threads;
+    k_.nest.tile = {{*rows, m / down_threads, 1, down_threads, true},
+                    {*columns, n / across_threads / width, width, across_threads}};
     for (DimId d : n_.points)
       if (size(d) != 1) k_.blocks.push_back({d, d == *rows ? m : d == *columns ? n : 1});
     k_.blocks.push_back({terms, terms_block});

@@ -2,10 +2,11 @@
 // are independent, so points may be tiled; a tile of terms needs a commutative fold).
 //
 // A tile is `reg` registers of `elem` elements along some coordinates, for each of `threads`
-// threads of a group: element e of register r of thread t is (r * threads + t) * elem + e.
-// Everything is decided from how reads and stores move along the coordinates: one coordinate may
-// fill vectors if most of what moves along it moves by one element; a second one repays registers
-// if some operand does not move along it, so that it is loaded once for all of them.
+// threads of a group: element e of register r of thread t is (r * threads + t) * elem + e, or,
+// of a packed tile, (t * reg + r) * elem + e. Everything is decided from how reads and stores move
+// along the coordinates: one coordinate may fill vectors if most of what moves along it moves by
+// one element; a second one repays registers if some operand does not move along it, so that it is
+// loaded once for all of them.
 #pragma once
 
 #include "ir/graph.h"
@@ -18,6 +19,7 @@ struct TileDim {
   int64_t reg = 1;
   int64_t elem = 1;
   int64_t threads = 1;
+  bool packed = false;  // a thread's registers lie side by side
   int64_t size() const { return reg * elem * threads; }
   friend bool operator==(const TileDim&, const TileDim&) = default;
 };
@@ -33,6 +35,7 @@ struct Access {
   std::map<DimId, Poly> strides;
   std::vector<DimId> gathered;  // coordinates along which it moves anyhow
   bool store = false;
+  bool local = false;  // in memory of the kernel's own
 };
 Access access_of(const Graph& g, TensorId t, const std::vector<Form>& forms);
 

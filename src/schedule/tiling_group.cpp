@@ -80,7 +80,8 @@ class GroupTiler {
       if (size(d) == 1) return;
       double score = 0;
       for (const Access& a : s.accesses)
-        if (motion(a, d) == 1) score += (moves_in_terms(a) ? 1 : 0.125) * (a.store ? 1.5 : 1);
+        if (motion(a, d) == 1)
+          score += (moves_in_terms(a) ? 1 : 0.125) * (a.store ? 1.5 : 1) * (a.local ? 0.125 : 1);
       score *= static_cast<double>(std::min<int64_t>(size(d), 32));
       if (score > most || (score == most && !is_term(d))) best = d, most = score;
     };
@@ -96,8 +97,8 @@ class GroupTiler {
     if (size(d) < n || n <= 1) return 1;
     for (const Access& a : s.accesses) {
       const int how = motion(a, d);
-      if (how == 2) return 1;
-      if (how == 0) continue;
+      if (how == 2 && !a.local) return 1;
+      if (how != 1) continue;
       for (const auto& [other, stride] : a.strides) {
         const auto c = stride.constant();
         if (other != d && (!c || *c % n != 0)) return 1;
@@ -189,7 +190,7 @@ class GroupTiler {
     TileDim fast{columns, 1, width, 1};
     fast.threads = take(std::max<int64_t>(1, blocks(n, across)));
     fast.reg = std::clamp<int64_t>(blocks(n, fast.elem * fast.threads), 1, 8);
-    TileDim slow{rows, 1, 1, 1};
+    TileDim slow{rows, 1, 1, 1, true};
     slow.threads = take(m);
     slow.reg = std::clamp<int64_t>(blocks(m, slow.threads), 1,
                                    std::max<int64_t>(1, most_square / (fast.reg * fast.elem)));

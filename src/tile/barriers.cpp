@@ -7,8 +7,8 @@ namespace tang::tile {
 
 namespace {
 
-// An operation that touches a memory, and where: two of one placement at the same forms touch each
-// element by the same thread.
+// An operation that touches a memory, and where: two of one placement without replicas at the same
+// forms touch each element by the same thread.
 struct Touch {
   uint32_t op = 0;
   MemoryId memory = MemoryId::none;
@@ -84,7 +84,8 @@ class Barriers {
       const bool moves = std::any_of(a.at.begin(), a.at.end(), [&](const Form& f) {
         return std::any_of(indices.begin(), indices.end(), [&](DimId d) { return f.mentions(d); });
       });
-      return a.placement != b.placement || a.at != b.at || moves;
+      return a.placement != b.placement || k_[a.placement].placement.has(Use::replica) ||
+             a.at != b.at || moves;
     };
     return std::any_of(before.begin(), before.end(), [&](const Touch& a) {
       return std::any_of(after.begin(), after.end(),

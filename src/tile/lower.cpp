@@ -513,6 +513,7 @@ NestShape KernelLowering::shape(const Nest& nest) const {
       for (size_t k = 0; k < forms.size(); ++k)
         for (const Form::Term& term : forms[k].terms)
           a.strides[term.dim] = a.strides[term.dim] + term.coeff * Poly(window->second[k]);
+      a.local = true;
     }
     a.store = is_store;
     s.accesses.push_back(std::move(a));

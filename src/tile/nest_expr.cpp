@@ -112,7 +112,8 @@ PlacementId NestLowering::placement(const std::vector<DimId>& dims) {
   for (uint32_t a = 0; a < dims.size(); ++a) {
     const TileDim& t = open_tiles_.at(dims[a]);
     axes.push_back(b.axis(g[dims[a]].name));
-    if (t.reg > 1) p.add(Level::reg, t.reg, Use::index, {{a, t.elem * t.threads}});
+    const int64_t apart = t.elem * (t.packed ? 1 : t.threads);
+    if (t.reg > 1) p.add(Level::reg, t.reg, Use::index, {{a, apart}});
     if (t.elem > 1) p.add(Level::elem, t.elem, Use::index, {{a, 1}});
   }
   if (env_.group > 1) add_threads(p, dims);
@@ -139,7 +140,9 @@ void NestLowering::add_threads(Placement& p, const std::vector<DimId>& dims) con
     const TileDim& t = nest_->tile[k];
     const auto axis = std::find(dims.begin(), dims.end(), t.dim);
     const auto number = static_cast<uint32_t>(axis - dims.begin());
-    add(t.threads, axis == dims.end() ? std::nullopt : std::optional(AxisTerm{number, t.elem}));
+    add(t.threads, axis == dims.end()
+                       ? std::nullopt
+                       : std::optional(AxisTerm{number, t.elem * (t.packed ? t.reg : 1)}));
   }
   add(env_.group / before, std::nullopt);
 }
