@@ -21,8 +21,8 @@ using loop::StmtKind;
 using loop::Type;
 using loop::Value;
 
-// Names beside that of the function, which is one of the same scope in some dialects.
-Namer scope(const GpuDialect& dialect, const std::string& entry) {
+// Names that differ from the function's.
+Namer apart_from(const std::string& entry, const GpuDialect& dialect) {
   Namer names(dialect.reserved());
   names.name(entry);
   return names;
@@ -36,8 +36,9 @@ class KernelWriter {
         kernel_(kernel),
         dialect_(dialect),
         options_(options),
+        entry_(entry),
         plan_(program, kernel, options.wide),
-        expr_(program, kernel, plan_, dialect, options, scope(dialect, entry), out_),
+        expr_(program, kernel, plan_, dialect, options, apart_from(entry, dialect), out_),
         ends_(ends_of(kernel)),
         nests_(parallel_nests(kernel)),
         part_of_(kernel.body.size(), nullptr) {
@@ -45,7 +46,7 @@ class KernelWriter {
       for (const size_t k : nest.loops) part_of_[k] = &nest;
   }
 
-  GpuFunction write(const std::string& entry, const GpuFunctions& library);
+  GpuFunction write(const GpuFunctions& library);
 
  private:
   void statement(size_t k);
@@ -68,6 +69,7 @@ class KernelWriter {
   const Kernel& kernel_;
   const GpuDialect& dialect_;
   const GpuSourceOptions& options_;
+  const std::string entry_;
   GpuPlan plan_;
   Writer out_;
   GpuExpr expr_;
@@ -344,8 +346,8 @@ void KernelWriter::statement(size_t k) {
   }
 }
 
-GpuFunction KernelWriter::write(const std::string& entry, const GpuFunctions& library) {
-  GpuFunction function{entry, "", kernel_.threads, shared_bytes(kernel_), {}};
+GpuFunction KernelWriter::write(const GpuFunctions& library) {
+  GpuFunction function{entry_, "", kernel_.threads, shared_bytes(kernel_), {}};
   for (GpuArgument& x : expr_.arguments())
     x.atomic = x.written && dialect_.packed() && info(x.format).bits < 32;
   out_.open("");
@@ -358,7 +360,7 @@ GpuFunction KernelWriter::write(const std::string& entry, const GpuFunctions& li
   body.erase(0, body.find('\n') + 1);
 
   GpuFrame frame;
-  frame.entry = entry;
+  frame.entry = entry_;
   frame.threads = kernel_.threads;
   frame.wide = options_.wide;
   frame.buffers = expr_.arguments();
@@ -388,7 +390,7 @@ Result<GpuFunction> gpu_function(const Program& program, const Kernel& kernel,
                                  const GpuFunctions& library, const GpuSourceOptions& options) {
   if (const auto fits = within_limits(program, kernel, options); !fits)
     return tl::unexpected(fits.error());
-  return KernelWriter(program, kernel, entry, dialect, options).write(entry, library);
+  return KernelWriter(program, kernel, entry, dialect, options).write(library);
 }
 
 }  // namespace tang

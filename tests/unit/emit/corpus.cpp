@@ -416,7 +416,7 @@ kernel first reads x writes t {
     store t[i] = x[i] * 2.0
   }
 }
-kernel second reads t writes y {
+kernel y reads t writes y {
   for i in 0 .. n parallel {
     store y[i] = t[i] * 2.0
   }

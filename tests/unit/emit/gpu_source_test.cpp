@@ -413,6 +413,21 @@ std::string source_of(const std::string& name, Capability device, bool wide) {
   return "";
 }
 
+// WGSL has one scope for buffers and functions.
+TEST(GpuSource, FunctionsAndBuffersDifferInName) {
+  for (const CorpusEntry& e : scalar_corpus()) {
+    if (e.name != "twice") continue;
+    LoopProgram program = e.program;
+    program.kernels.erase(program.kernels.begin());
+    const auto source = gpu_source(program, {least(Dialect::wgsl), false});
+    ASSERT_TRUE(source);
+    EXPECT_EQ(source->functions[0].entry, "y");
+    EXPECT_NE(source->functions[0].source.find(" y_1: array<f32>"), std::string::npos);
+    return;
+  }
+  FAIL();
+}
+
 // An element past 2^31 is found by indices that are wide all the way.
 TEST(GpuSource, WideIndicesHave64Bits) {
   const std::string wide = source_of("sums", least(Dialect::cuda), true);
