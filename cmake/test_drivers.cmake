@@ -27,7 +27,8 @@ if(lavapipe)
     target_compile_options(tang_test_layer PRIVATE -O1 -Wall -Wextra -fvisibility=hidden)
     target_link_options(tang_test_layer PRIVATE -Wl,-Bsymbolic)
     set_target_properties(tang_test_layer PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${layer})
-    configure_file(${PROJECT_SOURCE_DIR}/tests/layer/lavapipe_layer.json ${layer} COPYONLY)
+    configure_file(${PROJECT_SOURCE_DIR}/tests/layer/lavapipe_layer.json
+      ${layer}/lavapipe_layer.json COPYONLY)
     add_dependencies(unit_run tang_test_layer)
     list(APPEND settings VK_LAYER_PATH=${layer} VK_INSTANCE_LAYERS=VK_LAYER_TANG_lavapipe)
   endif()
@@ -35,4 +36,21 @@ if(lavapipe)
 endif()
 if(swiftshader)
   tang_driver_test(swiftshader VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
+endif()
+
+# device.NAME: every example on a device of a driver, skipped where it is not there.
+function(tang_device_test name)
+  add_test(NAME device.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/examples.sh ${name}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 1200 SKIP_RETURN_CODE 77
+    ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
+endfunction()
+
+tang_device_test(opencl)
+if(lavapipe)
+  tang_device_test(vulkan VK_ICD_FILENAMES=${lavapipe} VK_DRIVER_FILES=${lavapipe})
+endif()
+if(swiftshader)
+  tang_device_test(webgpu VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader}
+    TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)
 endif()

@@ -32,7 +32,7 @@ N, M = 16384, 4096
 
 
 def rows(name, body, outputs, f, inputs=("x[i, j]",), shapes=((N, M),), n=N, m=M):
-    text = f"param n = {n}, m = {m}\ndim i = n, j = m\ninput {', '.join(inputs)} : f32\n{body}\noutput {outputs}\n"
+    text = f"dim i = {n}, j = {m}\ninput {', '.join(inputs)} : f32\n{body}\noutput {outputs}\n"
     return {"suite": "rows", "case": f"{name} f32 {n}x{m}", "text": text, "f": f, "shapes": shapes,
             "names": [t.split("[")[0] for t in inputs], "tol": 1e-4}
 
@@ -54,23 +54,23 @@ CASES = [
     rows("logsumexp", "y[i] = logsumexp[j](x[i, j])", "y", lambda x: torch.logsumexp(x, 1)),
     rows("sum of rows", "y[i] = sum[j](x[i, j])", "y", lambda x: x.sum(1)),
     rows("sum of columns", "y[j] = sum[i](x[i, j])", "y", lambda x: x.sum(0)),
-    plain("elementwise", "add f32 67108864", "param n = 67108864\ndim i = n\ninput x[i], y[i] : f32\nz[i] = x[i] + y[i]\noutput z\n",
+    plain("elementwise", "add f32 67108864", "dim i = 67108864\ninput x[i], y[i] : f32\nz[i] = x[i] + y[i]\noutput z\n",
           ["x", "y"], ((1 << 26,), (1 << 26,)), lambda x, y: x + y),
-    plain("elementwise", "gelu f32 67108864", "param n = 67108864\ndim i = n\ninput x[i] : f32\nz[i] = gelu(x[i])\noutput z\n",
+    plain("elementwise", "gelu f32 67108864", "dim i = 67108864\ninput x[i] : f32\nz[i] = gelu(x[i])\noutput z\n",
           ["x"], ((1 << 26,),), F.gelu),
-    plain("elementwise", "bias + relu f32 16384x4096", "param n = 16384, m = 4096\ndim i = n, j = m\ninput x[i, j], b[j] : f32\nz[i, j] = relu(x[i, j] + b[j])\noutput z\n",
+    plain("elementwise", "bias + relu f32 16384x4096", "dim i = 16384, j = 4096\ninput x[i, j], b[j] : f32\nz[i, j] = relu(x[i, j] + b[j])\noutput z\n",
           ["x", "b"], ((N, M), (M,)), lambda x, b: torch.relu(x + b)),
-    plain("transposes", "f32 8192x8192", "param n = 8192\ndim i = n, j = n\ninput x[i, j] : f32\ny[j, i] = x[i, j]\noutput y\n",
+    plain("transposes", "f32 8192x8192", "dim i = 8192, j = 8192\ninput x[i, j] : f32\ny[j, i] = x[i, j]\noutput y\n",
           ["x"], ((8192, 8192),), lambda x: x.t().contiguous()),
-    plain("transposes", "f32 64x1024x1024 (0 2 1)", "param n = 64, m = 1024\ndim b = n, i = m, j = m\ninput x[b, i, j] : f32\ny[b, j, i] = x[b, i, j]\noutput y\n",
+    plain("transposes", "f32 64x1024x1024 (0 2 1)", "dim b = 64, i = 1024, j = 1024\ninput x[b, i, j] : f32\ny[b, j, i] = x[b, i, j]\noutput y\n",
           ["x"], ((64, 1024, 1024),), lambda x: x.transpose(1, 2).contiguous()),
     plain("transposes", "f32 4x2048x16x128 (0 2 1 3)", "dim b = 4, s = 2048, h = 16, d = 128\ninput x[b, s, h, d] : f32\ny[b, h, s, d] = x[b, s, h, d]\noutput y\n",
           ["x"], ((4, 2048, 16, 128),), lambda x: x.transpose(1, 2).contiguous()),
-    plain("gemm", "f32 4096 NN", "param n = 4096\ndim i = n, j = n, k = n\ninput a[i, k], b[k, j] : f32\nc[i, j] = sum[k](a[i, k] * b[k, j])\noutput c\n",
+    plain("gemm", "f32 4096 NN", "dim i = 4096, j = 4096, k = 4096\ninput a[i, k], b[k, j] : f32\nc[i, j] = sum[k](a[i, k] * b[k, j])\noutput c\n",
           ["a", "b"], ((4096, 4096), (4096, 4096)), lambda a, b: a @ b),
-    plain("gemm", "f32 4096 NT", "param n = 4096\ndim i = n, j = n, k = n\ninput a[i, k], b[j, k] : f32\nc[i, j] = sum[k](a[i, k] * b[j, k])\noutput c\n",
+    plain("gemm", "f32 4096 NT", "dim i = 4096, j = 4096, k = 4096\ninput a[i, k], b[j, k] : f32\nc[i, j] = sum[k](a[i, k] * b[j, k])\noutput c\n",
           ["a", "b"], ((4096, 4096), (4096, 4096)), lambda a, b: a @ b.t()),
-    plain("gemm", "f32 1000 NN", "param n = 1000\ndim i = n, j = n, k = n\ninput a[i, k], b[k, j] : f32\nc[i, j] = sum[k](a[i, k] * b[k, j])\noutput c\n",
+    plain("gemm", "f32 1000 NN", "dim i = 1000, j = 1000, k = 1000\ninput a[i, k], b[k, j] : f32\nc[i, j] = sum[k](a[i, k] * b[k, j])\noutput c\n",
           ["a", "b"], ((1000, 1000), (1000, 1000)), lambda a, b: a @ b),
 ]
 

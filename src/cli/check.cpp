@@ -41,6 +41,7 @@ std::string fault_text(const Session& s, const std::string& device, bool derived
                   f.kernel.empty() ? "every kernel is right for its inputs: the derivation differs"
                                    : "its inputs are right",
                   written);
+  if (!f.holds.empty()) text += fmt::format("  it holds the values of {}\n", f.holds);
   return text + fmt::format("  again: {}\n", again(s, device));
 }
 
@@ -75,6 +76,7 @@ nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
                       {"got", json_number(f.comparison.got.as_real())},
                       {"want", json_number(f.comparison.want.as_real())},
                       {"unwritten", f.unwritten},
+                      {"holds", f.holds},
                       {"again", again(s, c.device)}};
   }
   return value;

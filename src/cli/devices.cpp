@@ -39,7 +39,10 @@ Outcome<void> Session::use(const std::string& device) {
   const auto found = gpu(device);
   if (!found) return fail(found.error());
   current_ = *found;
-  const Capability& c = (*found)->driver().capability();
+  return plan_for((*found)->driver().capability());
+}
+
+Outcome<void> Session::plan_for(const Capability& c) {
   const auto record = find_machine(c.machine);
   if (!record) return fail(record.error());
   machine = limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1));

@@ -1,4 +1,5 @@
 // tang emit: sources and a manifest.
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -8,35 +9,11 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "emit/c_source.h"
+#include "emit/gpu_source.h"
 
 namespace tang::cli {
 
 namespace {
-
-// Only targets with limits can exceed them; the C target meets every limits file that is well
-// formed.
-Outcome<void> check_limits(const std::string& path) {
-  const auto text = read_file(path, 1 << 24);
-  if (!text) return fail(text.error());
-  const auto limits = parse_json(*text, path, "E0807");
-  if (!limits) return fail(limits.error());
-  static const std::vector<std::string> numbers = {"threads",       "shared_bytes", "buffers",
-                                                   "binding_bytes", "groups",       "subgroup"};
-  if (!limits->is_object())
-    return fail(error("E0807", fmt::format("{}: limits are an object", path)).value());
-  for (const auto& [name, value] : limits->items()) {
-    const bool number = std::find(numbers.begin(), numbers.end(), name) != numbers.end();
-    if (!number && name != "f16")
-      return fail(error("E0807", fmt::format("{}: there is no limit `{}`", path, name),
-                        fmt::format("limits are {}, f16", fmt::join(numbers, ", ")))
-                      .value());
-    if (number ? !value.is_number_unsigned() : !value.is_boolean())
-      return fail(error("E0807", fmt::format("{}: limit `{}` is {}", path, name, value.dump()),
-                        number ? "it is an integer from 0 on" : "it is true or false")
-                      .value());
-  }
-  return {};
-}
 
 std::string stem_of(const Session& s) {
   if (s.options.file == "-") return "program";
@@ -45,16 +22,59 @@ std::string stem_of(const Session& s) {
 }
 
 Outcome<void> check_target(const Session& s) {
-  static const std::vector<std::string> planned = {"cuda", "opencl", "glsl", "wgsl", "msl"};
   const std::string& target = s.options.target;
-  if (target == "c") return {};
-  if (std::find(planned.begin(), planned.end(), target) != planned.end())
-    return fail(
-        error("E0806", fmt::format("target `{}` is not built yet", target), "use --target c")
-            .value());
+  if (target == "c" || parse_dialect(target)) return {};
   return fail(error("E0802", fmt::format("there is no target `{}`", target),
                     "targets are c, cuda, opencl, glsl, wgsl, msl")
                   .value());
+}
+
+// What a limits file says, over the least that devices of the target offer; the C target meets
+// every limits file that is well formed.
+Outcome<Capability> capability_of(const Session& s) {
+  const Capability base = least(parse_dialect(s.options.target).value_or(Dialect::opencl));
+  if (s.options.limits.empty()) return base;
+  const auto text = read_file(s.options.limits, 1 << 24);
+  if (!text) return fail(text.error());
+  auto limits = with_limits(base, *text, s.options.limits);
+  if (!limits) return fail(limits.error());
+  return std::move(*limits);
+}
+
+struct Emitted {
+  std::vector<std::pair<std::string, std::string>> files;  // by name
+  nlohmann::ordered_json record;
+  std::vector<std::pair<std::string, std::string>> kernels;  // file and entry of each
+};
+
+Emitted emit_c(const Variant& v, const std::string& stem) {
+  const std::string file = stem + ".c", header = stem + ".h";
+  Emitted e;
+  e.record = manifest(v.program(), file, header);
+  e.files = {{file, c_source(v.program())}, {header, c_header(v.program(), stem)}};
+  for (size_t k = 0; k < v.program().kernels.size(); ++k) e.kernels.emplace_back(file, "tang_run");
+  return e;
+}
+
+bool is_large(const LoopProgram& program) {
+  return std::any_of(program.buffers.begin(), program.buffers.end(), [](const loop::Buffer& b) {
+    return b.count.constant().value_or(0) >= int64_t{1} << 30;
+  });
+}
+
+Outcome<Emitted> emit_groups(const Variant& v, const Capability& capability) {
+  auto source = gpu_source(v.program(), {capability, is_large(v.program())});
+  if (!source) return fail(source.error());
+  Emitted e;
+  std::vector<std::string> names;
+  for (const GpuFunction& f : source->functions) {
+    names.push_back(f.entry + std::string(suffix(source->dialect)));
+    e.files.emplace_back(names.back(), f.source);
+  }
+  e.record = manifest(v.program(), *source, names);
+  for (const auto& kernel : e.record.at("kernels"))
+    e.kernels.emplace_back(kernel.at("file"), kernel.at("entry"));
+  return e;
 }
 
 }  // namespace
@@ -64,8 +84,10 @@ Outcome<void> emit_command(Session& s) {
   if (auto ok = check_target(s); !ok) return ok;
   if (o.output_dir.empty())
     return fail(error("E0801", "emit needs a directory to write into", "add -o DIR").value());
-  if (!o.limits.empty())
-    if (auto ok = check_limits(o.limits); !ok) return ok;
+  const auto capability = capability_of(s);
+  if (!capability) return fail(capability.error());
+  if (o.target != "c")
+    if (auto ok = s.plan_for(*capability); !ok) return ok;
   if (auto ok = s.load(false); !ok) return ok;
   Graph g = s.naive;
   if (!o.naive) {
@@ -75,22 +97,25 @@ Outcome<void> emit_command(Session& s) {
   }
   auto v = s.lower_program(g, o.naive);
   if (!v) return fail(v.error());
-  const std::string stem = stem_of(s), file = stem + ".c", header = stem + ".h";
-  const std::string source = c_source(v->program());
-  if (s.passed("emit", [&] { return source; })) return stop();
-  const auto record = manifest(v->program(), file, header);
+  auto emitted =
+      o.target == "c" ? Outcome<Emitted>(emit_c(*v, stem_of(s))) : emit_groups(*v, *capability);
+  if (!emitted) return fail(emitted.error());
+  const auto all = [&] {
+    std::string text;
+    for (const auto& [name, source] : emitted->files)
+      if (!name.ends_with(".h")) text += source;
+    return text;
+  };
+  if (s.passed("emit", all)) return stop();
   std::error_code failed;
   std::filesystem::create_directories(o.output_dir, failed);
   if (failed)
     return fail(error("E0708", fmt::format("{}: the directory cannot be made: {}", o.output_dir,
                                            failed.message()))
                     .value());
-  const std::vector<std::pair<std::string, std::string>> files = {
-      {file, source},
-      {header, c_header(v->program(), stem)},
-      {"manifest.json", record.dump(2) + "\n"}};
+  emitted->files.emplace_back("manifest.json", emitted->record.dump(2) + "\n");
   nlohmann::json names = nlohmann::json::array();
-  for (const auto& [name, text] : files) {
+  for (const auto& [name, text] : emitted->files) {
     const std::string path = o.output_dir + "/" + name;
     if (auto done = write_file(path, text); !done) return fail(done.error());
     names.push_back(name);
@@ -98,8 +123,10 @@ Outcome<void> emit_command(Session& s) {
   }
   if (!o.json) return {};
   nlohmann::json kernels = nlohmann::json::array();
-  for (const loop::Kernel& k : v->program().kernels)
-    kernels.push_back({{"name", k.name}, {"file", file}, {"entry", "tang_run"}});
+  for (size_t k = 0; k < emitted->kernels.size(); ++k)
+    kernels.push_back({{"name", v->program().kernels[k].name},
+                       {"file", emitted->kernels[k].first},
+                       {"entry", emitted->kernels[k].second}});
   s.print_json({{"schema", 1},
                 {"target", o.target},
                 {"files", names},

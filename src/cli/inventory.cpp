@@ -117,6 +117,33 @@ Outcome<void> devices_command(Session& s) {
   };
   if (const auto cc = find_compiler("", s.environment.path, s.environment.temp_dir))
     add("c", cc->version.substr(0, cc->version.find('\n')), 1);
+  for (const std::string& name : Session::driver_names()) {
+    const auto gpu = s.gpu(name);
+    if (!gpu) continue;
+    const GpuDriver& driver = (*gpu)->driver();
+    const Capability& c = driver.capability();
+    json features = json::array();
+    for (const auto& [word, has] :
+         {std::pair("f64", c.f64), std::pair("f16", c.f16), std::pair("i64", c.i64),
+          std::pair("subgroups", c.subgroup > 0)})
+      if (has) features.push_back(word);
+    list.push_back({{"device", name},
+                    {"name", c.device},
+                    {"limits",
+                     {{"memory_bytes", driver.memory_bytes()},
+                      {"threads", c.threads},
+                      {"shared_bytes", c.shared_bytes},
+                      {"buffers", c.buffers},
+                      {"binding_bytes", c.binding_bytes},
+                      {"groups", c.groups},
+                      {"subgroup", c.subgroup}}},
+                    {"features", features}});
+    rows.push_back({name, c.device,
+                    driver.memory_bytes() > 0
+                        ? with_unit(static_cast<double>(driver.memory_bytes()), "B")
+                        : "–",
+                    fmt::format("{}", c.threads)});
+  }
   add("oracle", "the f64 interpreter",
       static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   if (s.options.json)

@@ -97,9 +97,11 @@ CLI::Option* list(CLI::App* app, const std::string& name, std::vector<std::strin
 
 void add_common(CLI::App* app, Options& o, Raw& raw) {
   list(app, "-D", raw.sizes, "value of a param (repeat)", "NAME=INT");
-  app->add_option("--device", raw.device, "c, oracle; check takes a list or all")
+  app->add_option("--device", raw.device,
+                  "c, cuda, opencl, vulkan, webgpu, oracle; check takes a list or all")
       ->type_name("NAME");
-  app->add_option("--target", o.target, "language of the kernels: c")->type_name("NAME");
+  app->add_option("--target", o.target, "language of the kernels: c, cuda, opencl, glsl, wgsl, msl")
+      ->type_name("NAME");
   app->add_flag("--json", o.json, "data as JSON on stdout, logs on stderr");
   app->add_option("--threads", raw.threads,
                   "threads that share a kernel; the result has the same bits for any number\n"

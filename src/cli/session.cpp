@@ -240,7 +240,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   if (!machine.empty())
     o.machine = machine;
   else if (options.target != "c")
-    o.machine = options.target == "cuda" ? "nvidia.sm90a" : "gpu.portable";
+    o.machine = least(parse_dialect(options.target).value_or(Dialect::opencl)).machine;
   if (as_written) o = naive_plan(o);
   if (!as_written) o.pins = pins_;
   auto v = make_variant(g, o);

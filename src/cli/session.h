@@ -73,6 +73,8 @@ class Session {
   Outcome<std::vector<std::string>> devices(bool list);
   // Programs are planned for and compiled by this device from now on.
   Outcome<void> use(const std::string& device);
+  // Schedules are chosen for a device like this from now on.
+  Outcome<void> plan_for(const Capability& c);
   // A driver's device, opened at first use.
   Result<GpuDevice*> gpu(const std::string& name);
   static const std::vector<std::string>& driver_names();

@@ -55,4 +55,9 @@ std::string c_header(const LoopProgram& program, const std::string& stem);
 nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& file,
                                 const std::string& header = {});
 
+// The same for the sources of groups, of which each function is a file.
+struct GpuSource;
+nlohmann::ordered_json manifest(const LoopProgram& program, const GpuSource& source,
+                                const std::vector<std::string>& files);
+
 }  // namespace tang

@@ -96,6 +96,13 @@ Result<void> formats(const Program& program, const Kernel& kernel, const Capabil
   return {};
 }
 
+// Of a buffer whose size is known; otherwise 0.
+int64_t bytes_of(const loop::Buffer& b) {
+  const auto count = b.count.constant();
+  if (!count || is_block(b.format)) return 0;
+  return *count / 8 * info(b.format).bits + *count % 8 * info(b.format).bits / 8;
+}
+
 }  // namespace
 
 bool computes_in(const Program& program, const Kernel& kernel, Type type) {
@@ -120,6 +127,10 @@ Result<void> within_limits(const Program& program, const Kernel& kernel,
     return exceeds(kernel, "bytes of shared memory", shared_bytes(kernel), device.shared_bytes);
   const auto buffers = static_cast<int64_t>(bindings(program, kernel).size());
   if (buffers > device.buffers) return exceeds(kernel, "buffers", buffers, device.buffers);
+  for (const loop::BufferId id : bindings(program, kernel))
+    if (const auto bytes = bytes_of(program[id]); bytes > device.binding_bytes)
+      return exceeds(kernel, fmt::format("bytes of `{}` in a binding", program[id].name), bytes,
+                     device.binding_bytes);
   for (const Stmt& s : kernel.body)
     if (s.kind == StmtKind::exchange && s.step >= device.subgroup)
       return exceeds(kernel, "threads that exchange values", s.step + 1, device.subgroup);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "emit/c_source.h"
+#include "emit/gpu_source.h"
 #include "emit/parts.h"
 
 namespace tang {
@@ -29,7 +30,7 @@ Json describe(const Program& program, BufferId id) {
   return row;
 }
 
-Json bindings(const Program& program, const Kernel& kernel) {
+Json touched(const Program& program, const Kernel& kernel) {
   Json rows = Json::array();
   for (size_t k = 0; k < program.buffers.size(); ++k) {
     const BufferId id = static_cast<BufferId>(k);
@@ -59,7 +60,7 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
     kernels.push_back({{"name", kernel.name},
                        {"file", file},
                        {"entry", "tang_run"},
-                       {"bindings", bindings(program, kernel)},
+                       {"bindings", touched(program, kernel)},
                        {"grid", {1, 1, 1}},
                        {"limits", Json::object()}});
   }
@@ -77,11 +78,44 @@ nlohmann::ordered_json manifest(const LoopProgram& program, const std::string& f
   if (!program.prepares.empty()) {
     Json prepares = Json::array();
     for (const Kernel& kernel : program.prepares)
-      prepares.push_back({{"name", kernel.name}, {"bindings", bindings(program, kernel)}});
+      prepares.push_back({{"name", kernel.name}, {"bindings", touched(program, kernel)}});
     all["prepare_entry"] = "tang_prepare";
     all["prepares"] = prepares;
   }
   if (has_parts(program)) all["part_entry"] = "tang_run_part";
+  return all;
+}
+
+nlohmann::ordered_json manifest(const LoopProgram& program, const GpuSource& source,
+                                const std::vector<std::string>& files) {
+  Json all = manifest(program, "", "");
+  all["target"] = name(source.dialect);
+  all["files"] = files;
+  for (const char* entry : {"entry", "workspace_entry", "prepare_entry", "part_entry", "prepares"})
+    all.erase(entry);
+  const auto describe_all = [&](const std::vector<Kernel>& kernels,
+                                const std::vector<size_t>& functions) {
+    Json rows = Json::array();
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      const GpuFunction& f = source.functions[functions[k]];
+      Json bound = Json::array(), symbols = Json::array();
+      for (const BufferId id : tang::bindings(program, kernels[k]))
+        bound.push_back(describe(program, id));
+      for (const ParamId p : f.symbols) symbols.push_back(program.symbols[index(p)]);
+      Json grid = nullptr;  // of the sizes of a run
+      if (program.symbols.empty()) grid = {trips(kernels[k], {}, 1024), 1, 1};
+      rows.push_back({{"name", kernels[k].name},
+                      {"file", files[functions[k]]},
+                      {"entry", source.dialect == Dialect::glsl ? "main" : f.entry},
+                      {"bindings", bound},
+                      {"symbols", symbols},
+                      {"grid", grid},
+                      {"limits", {{"threads", f.threads}, {"shared_bytes", f.shared_bytes}}}});
+    }
+    return rows;
+  };
+  all["kernels"] = describe_all(program.kernels, source.kernels);
+  if (!program.prepares.empty()) all["prepares"] = describe_all(program.prepares, source.prepares);
   return all;
 }
 

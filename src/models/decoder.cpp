@@ -40,20 +40,30 @@ class DeviceDecoder : public Decoder {
       }
       buffers_.push_back(memory_of(input));
     }
+    for (size_t k = 0; k < step.inputs.size(); ++k)
+      if (step.inputs[k].what == What::token || step.inputs[k].what == What::position)
+        changing_.push_back(k);
+    logits_place_ = step.inputs.size();
     place_outputs();
     const auto bytes = program_->workspace_bytes({});
     if (!bytes) return tl::unexpected(bytes.error());
     auto workspace = Buffer::allocate(static_cast<size_t>(*bytes));
     if (!workspace) return tl::unexpected(out_of_memory("the workspace", std::to_string(*bytes)));
     workspace_ = std::move(*workspace);
-    return prepare();
+    if (auto done = prepare(); !done) return done;
+    auto resident = program_->resident(buffers_, {});
+    if (!resident) return tl::unexpected(resident.error());
+    resident_ = std::move(*resident);
+    return {};
   }
 
   Result<std::span<const float>> step(int32_t token, int32_t position) override {
     token_ = token;
     position_ = position;
-    const auto ran = program_->run(buffers_, {}, workspace_.data());
-    if (!ran) return tl::unexpected(ran.error());
+    for (const size_t k : changing_)
+      if (auto sent = resident_->upload(k); !sent) return tl::unexpected(sent.error());
+    if (const auto ran = resident_->run(); !ran) return tl::unexpected(ran.error());
+    if (auto got = resident_->download(logits_place_); !got) return tl::unexpected(got.error());
     return std::span(reinterpret_cast<const float*>(logits_.data.data()),
                      static_cast<size_t>(logits_.elements()));
   }
@@ -101,7 +111,10 @@ class DeviceDecoder : public Decoder {
   Array logits_;
   std::vector<Array> caches_, prepared_;
   std::vector<void*> buffers_;
+  std::vector<size_t> changing_;  // places of the token and its position
+  size_t logits_place_ = 0;
   Buffer workspace_;
+  std::unique_ptr<Resident> resident_;  // weights and caches stay where the device has them
 };
 
 class OracleDecoder : public Decoder {

@@ -92,6 +92,25 @@ class Groups {
       m.threads = std::max(warp, used);
     }
     k_.group = m.threads;
+    if (n_.reduce.empty() || n_.scan || groups() >= m_.cores) return;
+    // Few points for as many terms: threads share these.
+    m.threads = m_.threads;
+    const NestPlan apart = plan_group_nest(g, shape, m, warp);
+    int64_t used = 1;
+    for (const TileDim& t : apart.tile) used *= t.threads;
+    if (used < 2 * k_.group) return;
+    k_.nest = apart;
+    k_.group = used;
+  }
+
+  // Blocks of the tiles.
+  int64_t groups() const {
+    int64_t all = 1;
+    for (DimId d : n_.points) {
+      const int64_t n = std::min(extent(d), int64_t{1} << 20), tile = tile_size(d);
+      all = std::min((n + tile - 1) / tile * all, int64_t{1} << 30);
+    }
+    return all;
   }
 
   int64_t tile_size(DimId d) const {

@@ -17,8 +17,9 @@ constexpr size_t most_states = 8;    // of a fold that threads share
 
 class GroupTiler {
  public:
-  GroupTiler(const Graph& graph, const NestShape& shape, const Machine& machine)
-      : g(graph), s(shape), m_(machine), free_(machine.threads) {}
+  GroupTiler(const Graph& graph, const NestShape& shape, const Machine& machine,
+             int64_t point_threads)
+      : g(graph), s(shape), m_(machine), free_(machine.threads), for_points_(point_threads) {}
 
   NestPlan run() {
     NestPlan plan{s.points, s.reduce, {}};
@@ -29,7 +30,8 @@ class GroupTiler {
       square(*rows, *fast);
     } else {
       TileDim t{*fast, 1, vector(*fast), 1};
-      t.threads = take(blocks_of(*fast, t.elem));
+      const int64_t parts = blocks_of(*fast, t.elem);
+      t.threads = is_term(*fast) ? take(parts) : take_points(parts);
       tile_.push_back(t);
       for (size_t k = s.points.size(); k-- > 0;)
         if (s.points[k] != *fast) spread(s.points[k]);
@@ -117,9 +119,19 @@ class GroupTiler {
     return n;
   }
 
+  int64_t take_points(int64_t parts) {
+    const int64_t n = take(std::min(parts, for_points_));
+    for_points_ = std::max<int64_t>(1, for_points_ / n);
+    return n;
+  }
+
+  // Some terms of a thread are under way together.
   void spread(DimId d) {
     if (free_ == 1 || size(d) == 1) return;
-    tile_.push_back({d, 1, 1, take(size(d))});
+    if (!is_term(d)) return tile_.push_back({d, 1, 1, take_points(size(d))});
+    TileDim t{d, 1, 1, take(size(d))};
+    if (s.states <= 2) t.reg = std::clamp<int64_t>(size(d) / t.threads, 1, most_apart);
+    tile_.push_back(t);
   }
 
   // Several elements of a thread that do not wait for each other: of terms, or of the fastest
@@ -209,7 +221,7 @@ class GroupTiler {
   const Graph& g;
   const NestShape& s;
   const Machine& m_;
-  int64_t free_;               // threads that are not spread yet
+  int64_t free_, for_points_;  // threads that are not spread yet; of those, for points
   std::vector<TileDim> tile_;  // fastest first
 };
 
@@ -219,8 +231,9 @@ int64_t power_of_two(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
 }
 
-NestPlan plan_group_nest(const Graph& g, const NestShape& shape, const Machine& machine) {
-  return GroupTiler(g, shape, machine).run();
+NestPlan plan_group_nest(const Graph& g, const NestShape& shape, const Machine& machine,
+                         int64_t point_threads) {
+  return GroupTiler(g, shape, machine, point_threads).run();
 }
 
 }  // namespace tang

@@ -30,6 +30,7 @@ std::optional<Dialect> parse_dialect(std::string_view name) {
 Capability least(Dialect dialect) {
   Capability c;
   c.dialect = dialect;
+  c.machine = dialect == Dialect::cuda ? "nvidia.sm90a" : "gpu.portable";
   c.i64 = dialect == Dialect::cuda || dialect == Dialect::opencl || dialect == Dialect::msl;
   switch (dialect) {
     case Dialect::cuda:  // compute capability 5.0 and up
@@ -49,9 +50,8 @@ Capability least(Dialect dialect) {
       c.narrow_words = c.wide_addresses = true;
       c.vector_bytes = 16;
       break;
-    case Dialect::glsl:  // Vulkan 1.1
+    case Dialect::glsl:  // Vulkan 1.1, but for the 4 buffers that every driver goes beyond
       c.threads = 128;
-      c.buffers = 4;
       break;
     case Dialect::wgsl:  // the default limits of WebGPU
       c.buffers = 8;
@@ -76,7 +76,7 @@ using Json = nlohmann::json;
 
 tl::unexpected<Diagnostic> bad_field(const std::string& file, std::string_view what) {
   auto e =
-      error("E0811", fmt::format("limits file `{}`: {}", file, what),
+      error("E0807", fmt::format("limits file `{}`: {}", file, what),
             "It is an object with any of threads, shared_bytes, buffers, binding_bytes, groups, "
             "subgroup and f16.");
   e.value().where.file = file;

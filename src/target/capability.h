@@ -47,7 +47,7 @@ struct Capability {
 Capability least(Dialect dialect);
 
 // `base` with the fields of a limits file, a JSON object with any of `threads shared_bytes buffers
-// binding_bytes groups f16 subgroup`. Errors, exit 2: E0811 with the file and the field.
+// binding_bytes groups f16 subgroup`. Errors, exit 2: E0807 with the file and the field.
 Result<Capability> with_limits(Capability base, std::string_view json, const std::string& file);
 
 }  // namespace tang

@@ -1,6 +1,7 @@
 #include "verify/check.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -88,8 +89,19 @@ class Checker {
     std::string at = v.graph[t].name;
     if (!shape.empty())
       at += fmt::format("[{}]", coordinates_text(shape, std::max<int64_t>(0, c.worst)));
-    result_.fault =
-        Fault{kernel, v.graph[t].name, std::move(at), c, tolerance, memory_.unwritten(id)};
+    result_.fault = Fault{kernel,    v.graph[t].name,       std::move(at), c,
+                          tolerance, memory_.unwritten(id), provenance(id)};
+  }
+
+  // The input or the result of an earlier kernel that the memory holds instead of its own values.
+  std::string provenance(loop::BufferId id) {
+    const Array& found = memory_.array(id);
+    for (const auto& [t, array] : known_)
+      if (array != &found && array->format == found.format && found.data.size() > 1 &&
+          array->data.size() == found.data.size() &&
+          std::memcmp(array->data.data(), found.data.data(), found.data.size()) == 0)
+        return v.graph[t].name;
+    return "";
   }
 
   const Variant& v;

@@ -31,6 +31,7 @@ struct Fault {
   Comparison comparison;
   double tolerance = 0;
   int64_t unwritten = 0;  // elements no kernel wrote; -1 if that cannot be told
+  std::string holds;      // another tensor whose right values, all of them, lie there; empty: none
 };
 
 struct ProgramCheck {

@@ -43,7 +43,7 @@ TEST(Capability, RefusesOtherFiles) {
   const auto refusal = [](std::string_view json) {
     const auto c = with_limits(least(Dialect::wgsl), json, "limits.json");
     if (c) return std::string("taken");
-    EXPECT_EQ(c.error().id, "E0811");
+    EXPECT_EQ(c.error().id, "E0807");
     EXPECT_EQ(c.error().exit, Exit::bad_input);
     return c.error().message;
   };
