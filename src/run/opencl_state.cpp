@@ -68,7 +68,8 @@ void describe(State& o) {
   Capability& c = o.capability;
   c.dialect = Dialect::opencl;
   c.device = device_text(api, o.device, device_name);
-  c.threads = clamped(along > 0 ? std::min(most, along) : most);
+  // Larger groups are refused to kernels of many registers.
+  c.threads = std::min<int64_t>(256, clamped(along > 0 ? std::min(most, along) : most));
   c.shared_bytes = clamped(device_value<uint64_t>(api, o.device, device_local_mem_size));
   c.buffers = 64;
   c.binding_bytes = clamped(device_value<uint64_t>(api, o.device, device_max_mem_alloc_size));

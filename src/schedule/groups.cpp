@@ -16,8 +16,10 @@ namespace {
 
 constexpr int64_t warp = 32;
 constexpr int64_t usual_group = 256;
-constexpr int64_t square_block = 128;  // rows and columns of a block of products
-constexpr int64_t terms_block = 16;    // of products
+constexpr int64_t window_skew = 4;
+constexpr int64_t longest_row = 16384;  // that is read twice
+constexpr int64_t square_block = 128;   // rows and columns of a block of products
+constexpr int64_t terms_block = 16;     // of products
 
 class Groups {
  public:
@@ -37,7 +39,8 @@ class Groups {
     NestShape shape = shape_of(g, n_);
     for (DimId d : rows) shape.sizes[d] = 1;
     if (rows.empty() && products(shape)) return;
-    group(shape);
+    group(shape, rows.empty() ? usual_group : usual_group / 2);
+    if (form && rows.empty() && narrow(*form)) return pivot_rows();
     point_blocks(rows);
     if (rows.empty()) turn_tiles(shape);
   }
@@ -48,6 +51,8 @@ class Groups {
     for (DimId d : n_.points) shape.sizes[d] = 1;
     k_.group = m_.threads;
     k_.nest = plan_group_nest(g, shape, m_);
+    const auto form = is_one_fold() ? pivot_form(g, n_.folds[0].monoid) : std::nullopt;
+    k_.pivot = form && narrow(*form);
   }
 
   // One iteration of all points a group, of one thread.
@@ -81,9 +86,9 @@ class Groups {
   }
 
   // As many threads as the tile has use for, whole warps of them.
-  void group(const NestShape& shape) {
+  void group(const NestShape& shape, int64_t most = usual_group) {
     Machine m = m_;
-    m.threads = std::min(usual_group, m_.threads);
+    m.threads = std::min(most, m_.threads);
     for (;;) {
       k_.nest = plan_group_nest(g, shape, m);
       int64_t used = 1;
@@ -195,7 +200,9 @@ class Groups {
     if (!columns || !rows || (size(terms) && *size(terms) < terms_block)) return false;
     const auto across = operand(*columns, *rows, terms), down = operand(*rows, *columns, terms);
     if (!across || !down || shape.wide) return false;
-    const int64_t m = block(*rows), n = block(*columns);
+    int64_t m = block(*rows), n = block(*columns);
+    while ((m + n + 2 * window_skew) * terms_block * 4 > m_.shared_bytes && std::max(m, n) > warp)
+      (m > n ? m : n) /= 2;
     k_.group = usual_group;
     const int64_t width = size(*columns).value_or(1) % 4 == 0 && m_.vector_bytes >= 16 ? 4 : 1;
     k_.nest.points = n_.points;
@@ -243,7 +250,7 @@ class Groups {
       if (a != last) s.axes.push_back(a);
     s.axes.push_back(last);
     s.level = k_.blocks.size();
-    s.skew = 4;
+    s.skew = window_skew;
     return s;
   }
 
@@ -256,6 +263,25 @@ class Groups {
     return std::any_of(p.linear.begin(), p.linear.end(), [&](uint32_t c) {
       return all[c].varies.size() > all[p.component].varies.size();
     });
+  }
+
+  // A long row whose terms lie side by side: a pass for its pivot and one for its weights cost one
+  // exponential a term, where states that are combined cost two.
+  bool narrow(const Pivot& p) const {
+    const bool rows = components(g, n_)[p.component].varies.size() == n_.points.size();
+    const bool along = !k_.nest.tile.empty() && contains(n_.reduce, k_.nest.tile.back().dim);
+    return rows && along && !wide(p) && n_.reduce.size() == 1 && k_.inlined.empty() &&
+           g[n_.folds[0].monoid].commutative && size(n_.reduce[0]).value_or(0) >= usual_group &&
+           *size(n_.reduce[0]) <= longest_row;
+  }
+
+  void pivot_rows() {
+    if (std::any_of(n_.points.begin(), n_.points.end(),
+                    [&](DimId d) { return !in_all_targets(d); }))
+      return point_blocks({});
+    k_.pivot = true;
+    k_.group = std::min(usual_group, m_.threads);
+    for (DimId d : n_.points) k_.blocks.push_back({d, 1});
   }
 
   bool inlined(std::optional<bool> pivot) {

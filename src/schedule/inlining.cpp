@@ -202,6 +202,8 @@ class Inlining {
 
   bool untiled(const Node& n, const std::vector<DimId>& rows) const {
     const NestPlan p = plan_nest(g, shape_of(g, n), machine_);
+    if (machine_.kind == Machine::Kind::gpu)  // threads that are left over take other rows
+      return p.tile.empty() || !contains(rows, p.tile.back().dim);
     return std::none_of(p.tile.begin(), p.tile.end(),
                         [&](const TileDim& t) { return contains(rows, t.dim); });
   }

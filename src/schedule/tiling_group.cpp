@@ -31,7 +31,7 @@ class GroupTiler {
     } else {
       TileDim t{*fast, 1, vector(*fast), 1};
       const int64_t parts = blocks_of(*fast, t.elem);
-      t.threads = is_term(*fast) ? take(parts) : take_points(parts);
+      t.threads = is_term(*fast) ? take(std::min(parts, for_terms(*fast))) : take_points(parts);
       tile_.push_back(t);
       for (size_t k = s.points.size(); k-- > 0;)
         if (s.points[k] != *fast) spread(s.points[k]);
@@ -119,6 +119,13 @@ class GroupTiler {
     return n;
   }
 
+  // States of several components cost much to combine: a thread has some terms for each.
+  int64_t for_terms(DimId d) const {
+    if (s.states == 1) return unknown;
+    const int64_t each = 16 * static_cast<int64_t>(s.states);
+    return std::max<int64_t>(32, power_of_two(size(d) / each + 1) / 2);
+  }
+
   int64_t take_points(int64_t parts) {
     const int64_t n = take(std::min(parts, for_points_));
     for_points_ = std::max<int64_t>(1, for_points_ / n);
@@ -139,6 +146,10 @@ class GroupTiler {
   void registers() {
     TileDim& fast = tile_[0];
     if (s.inside) return fill();
+    if (is_term(fast.dim) && s.states == 1) {
+      fast.reg = std::clamp<int64_t>(size(fast.dim) / (fast.elem * fast.threads), 1, most_apart);
+      return;
+    }
     if (fast.elem >= most_apart) return;
     if (s.reduce.empty() || is_term(fast.dim)) {
       const int64_t each = fast.elem * fast.threads;

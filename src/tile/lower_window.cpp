@@ -218,7 +218,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   window(w, spans, s);
   if (!failure_.empty()) return;
   env_.places[w].covers = true;
-  std::vector<int64_t> beyond(spans.size(), inside ? 0 : 1);       // the tensor's end
+  std::vector<int64_t> beyond(spans.size(), 0);                    // the tensor's end
   for (size_t a = 0; a < spans.size() && plan_->group > 1; ++a) {  // so that whole tiles are there
     Span& span = spans[a];
     if (span.size || !span.most || span.lo.size() > 1) continue;
@@ -246,7 +246,7 @@ void KernelLowering::copy_stage(const StagePlan& s) {
   std::vector<Form> at;
   for (size_t a = 0; a < spans.size(); ++a) {
     const int64_t shift = inside ? 0 : 1;
-    const DimId d = g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(shift + beyond[a]));
+    const DimId d = g.add_dim(fmt::format("w{}", a), copy.shape[a] + Poly(2 * shift + beyond[a]));
     Span moved = spans[a];
     for (Form& f : moved.lo) f = f + Form(shift);
     for (Form& f : moved.hi) f = f + Form(shift);

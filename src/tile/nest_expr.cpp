@@ -224,8 +224,11 @@ bool NestLowering::has_room(DimId d, TensorId t, const std::vector<Form>& at) co
   if (place.filled) {
     const auto fits = [&](size_t a) {
       const auto extent = b.kernel()[place.memory].extents[a].constant();
-      return at[a] == Form::coordinate(d) && place.origin[a] == span(d).lo[0] &&
-             extent.value_or(0) >= tile->size();
+      const Span s = span(d);
+      const int64_t n = s.size.value_or(s.most.value_or(INT64_MAX / 2));
+      const int64_t tiles = (n + tile->size() - 1) / tile->size();
+      return at[a] == Form::coordinate(d) && place.origin[a] == s.lo[0] &&
+             tiles * tile->size() <= extent.value_or(0);
     };
     for (size_t a = 0; a < at.size(); ++a)
       if (contains(dims_of(g, at[a]), d) && !fits(a)) return false;

@@ -57,14 +57,16 @@ symbol k
 buffer a : f16[m*k] input
 buffer b : bf16[k*n] input
 buffer c : f32[m*n] output
-kernel c reads a, b writes c {
+kernel c threads 2 reads a, b writes c {
   for i in 0 .. m parallel {
-    for j in 0 .. n parallel {
-      var s : f32 = 0.0
-      for l in 0 .. k {
-        s = s + a[k * i + l] * b[n * l + j]
+    for j in 0 .. n step 2 parallel {
+      if j + thread < n {
+        var s : f32 = 0.0
+        for l in 0 .. k {
+          s = s + a[k * i + l] * b[n * l + j + thread]
+        }
+        store c[n * i + j + thread] = s
       }
-      store c[n * i + j] = s
     }
   }
 }

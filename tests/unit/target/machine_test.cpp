@@ -32,8 +32,8 @@ TEST(Machines, Shipped) {
     EXPECT_LE(m.shared_bytes, m.core_shared_bytes) << m.name;
     for (const Machine::Peak& p : m.peaks) EXPECT_TRUE(m.computes(p.format)) << m.name;
   }
-  EXPECT_THAT(names, ElementsAre("cpu.avx2", "cpu.portable", "nvidia.sm80", "nvidia.sm90a",
-                                 "nvidia.sm100"));
+  EXPECT_THAT(names, ElementsAre("cpu.avx2", "cpu.portable", "gpu.portable", "nvidia.sm80",
+                                 "nvidia.sm90a", "nvidia.sm100"));
 }
 
 TEST(Machines, Hopper) {
