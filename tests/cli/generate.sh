@@ -49,7 +49,7 @@ expect 2 "${story[@]}" --steps -1; err "--steps"
 expect 2 "${story[@]}" --steps many; err "--steps"
 expect 2 "${story[@]}" --temp -1; err "--temp"
 expect 2 "${story[@]}" --temp nan; err "--temp"
-expect 3 "${story[@]}" --device cuda; err "E0904"
+expect 3 "${story[@]}" --device cuda; err "E0911"
 expect 2 generate --model "$model"; err "--tokenizer"
 
 # Damaged files.
