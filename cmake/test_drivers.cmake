@@ -42,7 +42,7 @@ endif()
 function(tang_device_test name)
   add_test(NAME device.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/examples.sh ${name}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 3000 SKIP_RETURN_CODE 77
+  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
     ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
 endfunction()
 

