@@ -106,7 +106,12 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
     if (!checked) return fail(checked.error());
     return std::move(*checked);
   }
-  auto program = s.compile(v.program());
+  // Kernels of groups for a target that is no device here run on the virtual machine alone.
+  const std::vector<loop::Kernel>& kernels = v.program().kernels;
+  const bool groups = s.options.vm && std::any_of(kernels.begin(), kernels.end(),
+                                                  [](const auto& k) { return k.threads > 1; });
+  Outcome<std::unique_ptr<Executable>> program;
+  if (!groups) program = s.compile(v.program());
   if (!program) return fail(program.error());
   const std::vector<int64_t> symbols = bound_params(v.graph);
   const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
@@ -129,7 +134,7 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
   };
   auto checked = check_program(v, s.inputs(), want, run, o, prepare);
   if (!checked) return fail(checked.error());
-  if (s.options.vm)
+  if (s.options.vm && !groups)
     if (auto ok = check_tiles(s, v, **program, want, o, *checked); !ok)
       return tl::unexpected(ok.error());
   return std::move(*checked);

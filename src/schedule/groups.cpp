@@ -42,7 +42,7 @@ class Groups {
     group(shape, rows.empty() ? usual_group : usual_group / 2);
     if (form && rows.empty() && narrow(*form)) return pivot_rows();
     point_blocks(rows);
-    if (rows.empty()) turn_tiles(shape);
+    if (rows.empty()) turn_tiles();
   }
 
   void run_row() {
@@ -137,7 +137,7 @@ class Groups {
 
   // Without folds: a read that moves by more than one element along the coordinate that neighbours
   // take, but by one along another, goes through a window that has a tile of both.
-  void turn_tiles(const NestShape& shape) {
+  void turn_tiles() {
     if (!n_.folds.empty() || n_.scan || k_.nest.tile.empty() || !k_.inlined.empty()) return;
     const DimId fast = k_.nest.tile.back().dim;
     for (LeafId l : leaves_of(g, n_)) {
@@ -147,16 +147,15 @@ class Groups {
           leaf.forms.empty() ? std::nullopt : leaf.forms.back().as_pick();
       if (!across || *across == fast || !is_plain(leaf) || !mentions(leaf, fast)) continue;
       if (Windows(g, k_).reads(leaf.tensor).size() != 1) continue;
-      turn(shape, *across, fast, leaf.tensor);
+      turn(*across, fast, leaf.tensor);
       return;
     }
   }
 
-  void turn(const NestShape& shape, DimId across, DimId fast, TensorId t) {
+  void turn(DimId across, DimId fast, TensorId t) {
     if (size(across).value_or(warp) < 8 || size(fast).value_or(warp) < 8 || !in_all_targets(across))
       return;
     const int64_t rows = 8 * k_.group / usual_group;
-    (void)shape;
     k_.nest.tile = {{across, warp / std::max<int64_t>(rows, 1), 1, std::max<int64_t>(rows, 1)},
                     {fast, 1, 1, warp}};
     k_.group = warp * std::max<int64_t>(rows, 1);
@@ -214,8 +213,8 @@ class Groups {
     for (DimId d : n_.points)
       if (size(d) != 1) k_.blocks.push_back({d, d == *rows ? m : d == *columns ? n : 1});
     k_.blocks.push_back({terms, terms_block});
-    k_.stages.push_back(window(*across, *columns, *rows));
-    k_.stages.push_back(window(*down, *rows, *columns));
+    k_.stages.push_back(window(*across, *columns));
+    k_.stages.push_back(window(*down, *rows));
     return true;
   }
 
@@ -238,7 +237,7 @@ class Groups {
 
   // What lies side by side in the window is the coordinate of the tile; the skew keeps threads that
   // write along the other out of each other's banks.
-  StagePlan window(LeafId l, DimId d, DimId) const {
+  StagePlan window(LeafId l, DimId d) const {
     const Leaf& leaf = g.leaf(l);
     StagePlan s;
     s.tensor = leaf.tensor;

@@ -12,7 +12,7 @@ namespace tang::tile {
 bool KernelLowering::shares(DimId point) const {
   if (plan_->threads == 1 || !states_.empty()) return false;
   const bool outermost = b.region() == static_cast<RegionId>(0);
-  if (!outermost && !(machine_.kind == Machine::Kind::gpu && b.in_parallel())) return false;
+  if (!outermost && !(plan_->group > 1 && b.in_parallel())) return false;
   return std::all_of(node_.targets.begin(), node_.targets.end(),
                      [&](const Target& t) { return contains(t.points, point); });
 }
