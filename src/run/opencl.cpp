@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "run/gpu_checks.h"
 #include "run/opencl_state.h"
 #include "run/ptxas_log.h"
 
@@ -139,6 +140,7 @@ class OpenclDriver : public GpuDriver {
   Result<std::unique_ptr<GpuModule>> build(const GpuSource& source) override {
     std::vector<OpenclModule::Function> functions;
     for (const GpuFunction& f : source.functions) {
+      if (auto ok = check_function(capability(), f); !ok) return tl::unexpected(ok.error());
       auto built = build(f);
       if (!built) return tl::unexpected(built.error());
       functions.push_back(std::move(*built));
