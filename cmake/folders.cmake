@@ -25,7 +25,12 @@ foreach(folder IN LISTS TANG_FOLDERS)
   tang_use_precompiled(tang_${folder} tang_precompiled)
   if(folder STREQUAL "run" AND TANG_GLSLANG)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/run/spirv.cpp PROPERTIES
-      COMPILE_DEFINITIONS TANG_GLSLANG INCLUDE_DIRECTORIES ${GLSLANG_INCLUDE_DIR})
+      COMPILE_DEFINITIONS TANG_GLSLANG)
+    # The compiler's own folders must keep their order.
+    if(NOT GLSLANG_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/src/run/spirv.cpp PROPERTIES
+        INCLUDE_DIRECTORIES ${GLSLANG_INCLUDE_DIR})
+    endif()
     target_link_libraries(tang_run PUBLIC -Wl,--start-group ${TANG_GLSLANG} -Wl,--end-group)
   endif()
   list(PREPEND TANG_LIBRARIES tang_${folder})
