@@ -243,7 +243,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
     o.machine = least(parse_dialect(options.target).value_or(Dialect::opencl)).machine;
   if (as_written) o = naive_plan(o);
   if (!as_written) o.pins = pins_;
-  auto v = make_variant(g, o);
+  auto v = make_variant(fixes_sizes() ? with_bound_params(g) : g, o);
   if (!v) return fail(v.error());
   if (passed("schedule", [&] { return schedule_of(*v); })) return stop();
   if (passed("tile", [&] { return tile::print(v->lowered.tiles); })) return stop();
@@ -253,6 +253,12 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
     if (auto written = write_file(options.schedule_out, schedule_of(*v)); !written)
       return fail(written.error());
   return std::move(*v);
+}
+
+// Drivers compile for the sizes of a run, where these stay: masks and strides become constants.
+bool Session::fixes_sizes() const {
+  const std::string& command = options.command;
+  return current_ != &device_ && (command == "run" || command == "check" || command == "bench");
 }
 
 std::string Session::schedule_of(const Variant& v) const {

@@ -81,6 +81,7 @@ class Session {
   Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
   CompileOptions compile_options() const;
   int threads() const;
+  bool fixes_sizes() const;
   bool has_compiler();
 
   void print_json(const nlohmann::json& value);

@@ -40,6 +40,14 @@ GpuText GpuDialect::cast(const std::string& type, const std::string& text) const
   return {fmt::format("({})({})", type, text), gpu_unary};
 }
 
+std::string GpuDialect::vector_type(const std::string& word, int words) const {
+  return fmt::format("{}{}", word, words);
+}
+
+std::string GpuDialect::wide_value(const std::string& type, const std::string& parts) const {
+  return fmt::format("{}({})", type, parts);
+}
+
 std::string GpuDialect::word(const GpuArgument& x, const std::string& at) const {
   return fmt::format("{}[{}]", x.name, at);
 }

@@ -20,6 +20,7 @@ struct GpuArgument {
   Format format = Format::f32;
   bool written = false;
   bool atomic = false;  // parts of its words are stored
+  int words = 1;        // of the vectors that packed memory is declared of
 };
 
 // What stands around the statements of a function.
@@ -50,6 +51,7 @@ class GpuDialect {
   virtual const GpuSpelling& spelling() const = 0;       // of snippets
   virtual std::vector<std::string> library() const = 0;  // spelled
   virtual bool pairs() const { return false; }    // i64 is a pair of words, worked on by calls
+  virtual bool wraps() const { return false; }    // i32 arithmetic does, without a fault
   virtual bool packed() const { return false; }   // memory is words, narrow elements are parts
   virtual bool ordered() const { return false; }  // NaN != x may be false
   virtual std::string type(loop::Type type) const = 0;
@@ -91,13 +93,13 @@ class GpuDialect {
   virtual std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int bits,
                                               const std::string& value) const = 0;
 
-  // Wide accesses, where memory is addressed in bytes: vectors of 2 or 4 words of 32 bits.
+  // Wide accesses: vectors of 2 or 4 words of 32 bits, through pointers where memory is addressed
+  // in bytes; packed memory is declared of them.
+  virtual std::string vector_type(const std::string& word, int words) const;
+  virtual std::string wide_value(const std::string& type, const std::string& parts) const;
   enum class Space : uint8_t { buffer, shared };
   virtual std::string wide_pointer(Space /*space*/, bool /*fixed*/, const std::string& /*type*/,
                                    const std::string& /*address*/) const {
-    return {};
-  }
-  virtual std::string wide_value(const std::string& /*type*/, const std::string& /*parts*/) const {
     return {};
   }
 

@@ -30,6 +30,7 @@ GpuExpr::GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const
       names_(std::move(names)),
       out_(out),
       argument_of_(program.buffers.size(), SIZE_MAX),
+      array_words_(kernel.locals.size(), 1),
       symbol_of_(program.symbols.size()),
       thread_(names_.name("thread")) {
   for (const BufferId id : bindings(program, kernel)) {
@@ -38,6 +39,15 @@ GpuExpr::GpuExpr(const loop::Program& program, const loop::Kernel& kernel, const
   }
   for (const BufferId id : kernel.writes)
     arguments_[argument_of_[loop::index(program.storage(id))]].written = true;
+  if (dialect.packed()) {
+    const GpuVectors vectors = gpu_vectors(program, kernel, plan, vector_bytes_);
+    for (size_t k = 0; k < program.buffers.size(); ++k) {
+      if (argument_of_[k] == SIZE_MAX) continue;
+      arguments_[argument_of_[k]].words = vectors.buffers[k].words;
+      arguments_[argument_of_[k]].atomic = vectors.buffers[k].parts;
+    }
+    for (size_t k = 0; k < array_words_.size(); ++k) array_words_[k] = vectors.arrays[k].words;
+  }
   std::vector<bool> used(program.symbols.size(), false);
   for (const Node& n : kernel.nodes)
     if (n.op == Op::symbol) used[n.id] = true;
@@ -86,7 +96,7 @@ GpuText GpuExpr::narrow(const GpuText& value) const {
 }
 
 GpuText GpuExpr::bound(Value v) {
-  if (wide_ || plan_.bound(v) || plan_.pure(v)) return address(v);
+  if (wide_ || plan_.fits(v) || plan_.pure(v)) return address(v);
   return {fmt::format("tang_cast_i64_i32({})", value(v).text), gpu_atom};
 }
 
@@ -161,7 +171,7 @@ GpuText GpuExpr::wide_value(const Node& n, Value v, int lane) {
   if (n.op == Op::constant) return dialect_.i64(integer_value(n));
   if (n.op == Op::local && !plan_.is_index(static_cast<LocalId>(n.id)))
     return {local(static_cast<LocalId>(n.id), lane), gpu_atom};
-  if (n.op == Op::symbol || n.op == Op::thread || n.op == Op::local || plan_.bound(v))
+  if (n.op == Op::symbol || n.op == Op::thread || n.op == Op::local || plan_.fits(v))
     return widen(address(v, lane));
   switch (n.op) {
     case Op::load:
@@ -214,7 +224,7 @@ GpuText GpuExpr::narrow_index(const Node& n, Value v, int lane) {
     default:
       break;
   }
-  if (plan_.bound(v) || (wide_ && plan_.pure(v))) return index_operation(n, lane);
+  if (plan_.fits(v) || (wide_ && plan_.pure(v))) return index_operation(n, lane);
   return narrow(wide_value(n, v, lane));
 }
 
@@ -332,7 +342,7 @@ GpuText GpuExpr::logic(const Node& n, int lane) {
 
 GpuText GpuExpr::compare(const Node& n, int lane) {
   const Type type = kernel_[n.args[0]].type;
-  const bool indices = type == Type::i64 && plan_.bound(n.args[0]) && plan_.bound(n.args[1]);
+  const bool indices = type == Type::i64 && plan_.fits(n.args[0]) && plan_.fits(n.args[1]);
   const auto side = [&](int k) {
     return indices ? address(n.args[k], lane) : value(n.args[k], lane);
   };
@@ -351,12 +361,11 @@ GpuText GpuExpr::cast(const Node& n, int lane) {
   const Type from = x.type, to = n.type;
   if (reads_narrowed(program_, kernel_, n)) return read(x, lane, true);
   if (to == Type::boolean) {
-    if (from == Type::i64 && dialect_.pairs() && !plan_.bound(arg))
+    if (from == Type::i64 && dialect_.pairs() && !plan_.fits(arg))
       return {fmt::format("tang_ne_i64({}, {})", value(arg, lane).text, zero(from).text), gpu_atom};
     const GpuText text =
-        from == Type::i64 && plan_.bound(arg) ? address(arg, lane) : value(arg, lane);
-    const GpuText none =
-        from == Type::i64 && plan_.bound(arg) ? GpuText{"0", gpu_atom} : zero(from);
+        from == Type::i64 && plan_.fits(arg) ? address(arg, lane) : value(arg, lane);
+    const GpuText none = from == Type::i64 && plan_.fits(arg) ? GpuText{"0", gpu_atom} : zero(from);
     return {fmt::format("{} != {}", in(text, gpu_sum), none.text), gpu_compare};
   }
   if (from == Type::boolean) {
@@ -365,7 +374,7 @@ GpuText GpuExpr::cast(const Node& n, int lane) {
                                           : dialect_.i32(1);
     return dialect_.select(value(arg, lane), one, zero(to));
   }
-  if (from == Type::i64 && plan_.bound(arg)) {
+  if (from == Type::i64 && plan_.fits(arg)) {
     const GpuText index = address(arg, lane);
     if (to == Type::i32 && !wide_) return index;
     if (is_real(to) && !wide_) return dialect_.cast(dialect_.type(to), index.text);

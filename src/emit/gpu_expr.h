@@ -11,6 +11,7 @@
 #include "emit/gpu_dialect.h"
 #include "emit/gpu_plan.h"
 #include "emit/gpu_source.h"
+#include "emit/gpu_vectors.h"
 #include "emit/namer.h"
 #include "emit/writer.h"
 #include "loop/program.h"
@@ -23,6 +24,7 @@ struct WideMemory {
   std::string name;
   std::string word;  // the type of 32 bits that its vectors have
   int bits = 32;     // of an element
+  int words = 1;     // of the vectors that it is declared of
   Format format = Format::f32;
 };
 
@@ -56,11 +58,15 @@ class GpuExpr {
                                  const GpuText& value);
 
   // A store of a vector in as few accesses as may be; false: it must be element by element.
-  bool store_wide(const loop::Stmt& s, const std::vector<GpuText>& values, const std::string& at);
+  bool store_wide(const loop::Stmt& s, const std::vector<GpuText>& values);
+  // An element of an array.
+  std::string array_element(loop::LocalId id, const GpuText& at);
 
   const GpuArgument& argument(loop::BufferId id) const;
-  std::vector<GpuArgument>& arguments() { return arguments_; }
+  const std::vector<GpuArgument>& arguments() const { return arguments_; }
   const std::vector<std::pair<std::string, std::string>>& symbols() const { return symbols_; }
+  int array_words(loop::LocalId id) const { return array_words_[loop::index(id)]; }
+  std::string wide_type(const std::string& word, int words) const;
   const std::string& thread() const { return thread_; }  // the name of its number
   const std::string& local(loop::LocalId id, int lane = 0) const {
     return locals_[loop::index(id)][static_cast<size_t>(lane)];
@@ -83,8 +89,11 @@ class GpuExpr {
   GpuText round(const loop::Node& n, int lane);
   GpuText read(const loop::Node& n, int lane, bool narrows = false);
   std::optional<GpuText> read_wide(const loop::Node& n, int lane);
-  int words_at_once(const WideMemory& memory, loop::Value at, int lanes) const;
-  std::string wide_type(const std::string& word, int words) const;
+  int words_of_access(const WideMemory& memory, loop::Value at, int lanes) const;
+  std::string begin_of(const WideMemory& memory, int words, const GpuText& at);
+  std::string place_of(const WideMemory& memory, bool fixed, int words, const std::string& at,
+                       int vector) const;
+  std::string packed_word(const std::string& name, int words, const GpuText& at);
   std::string stored_word(Format format, loop::Type type, const GpuText& value) const;
   std::optional<WideMemory> wide_memory(bool buffer, uint32_t id) const;
   GpuText call(const loop::Node& n, int lane);
@@ -109,6 +118,7 @@ class GpuExpr {
   Writer& out_;
   std::vector<GpuArgument> arguments_;
   std::vector<size_t> argument_of_;  // by buffer
+  std::vector<int> array_words_;     // by local: of the vectors that an array is declared of
   std::vector<std::pair<std::string, std::string>> symbols_;
   std::vector<std::string> symbol_of_;
   std::vector<std::vector<std::string>> locals_;  // by lane

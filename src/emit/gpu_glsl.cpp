@@ -39,6 +39,7 @@ class Glsl : public GpuDialect {
   std::string_view reserved() const override { return snippet("glsl.words"); }
   const GpuSpelling& spelling() const override { return spelling_; }
   bool pairs() const override { return !native_; }
+  bool wraps() const override { return true; }
   bool packed() const override { return true; }
 
   std::vector<std::string> library() const override {
@@ -65,7 +66,9 @@ class Glsl : public GpuDialect {
       const GpuArgument& x = f.buffers[k];
       text += fmt::format("layout(std430, set = 0, binding = {}) {}buffer tang_buffer_{} {{\n", k,
                           x.written ? "" : "readonly ", k);
-      text += fmt::format("  {} {}[];\n}};\n", element(x.format), x.name);
+      const std::string word = element(x.format);
+      text +=
+          fmt::format("  {} {}[];\n}};\n", x.words > 1 ? vector_type(word, x.words) : word, x.name);
     }
     if (!f.symbols.empty()) {
       text += "layout(push_constant) uniform tang_sizes {\n";
@@ -127,6 +130,9 @@ class Glsl : public GpuDialect {
   }
   std::string subscript(const std::string& at, bool wide) const override {
     return wide ? fmt::format("uint({})", at) : at;
+  }
+  std::string vector_type(const std::string& word, int words) const override {
+    return fmt::format("{}vec{}", word == "float" ? "" : word == "int" ? "i" : "u", words);
   }
   std::vector<std::string> store_part(const GpuArgument& x, const std::string& at, int bits,
                                       const std::string& value) const override {

@@ -37,7 +37,7 @@ class KernelWriter {
         dialect_(dialect),
         options_(options),
         entry_(entry),
-        plan_(program, kernel, options.wide),
+        plan_(program, kernel, options.wide, dialect.wraps()),
         expr_(program, kernel, plan_, dialect, options, apart_from(entry, dialect), out_),
         ends_(ends_of(kernel)),
         nests_(parallel_nests(kernel)),
@@ -245,8 +245,7 @@ void KernelWriter::write_lane(const Stmt& s, const GpuText& at, const GpuText& c
     value = {name, gpu_atom};
   }
   if (s.kind == StmtKind::set) {
-    out_.line(fmt::format("{}[{}] = {};", expr_.local(s.local),
-                          dialect_.subscript(at.text, options_.wide), value.text));
+    out_.line(fmt::format("{} = {};", expr_.array_element(s.local, at), value.text));
     return;
   }
   for (const std::string& line :
@@ -264,9 +263,9 @@ void KernelWriter::write_memory(const Stmt& s) {
   const bool apart =
       set ? plan_.reads(s.b, std::nullopt, s.local) : plan_.reads(s.b, s.buffer, std::nullopt);
   const std::vector<GpuText> values = lanes_of(s, apart);
+  if (expr_.store_wide(s, values)) return;
   const std::string type = expr_.index_type();
   const GpuText at{expr_.repeatable(expr_.address(s.a), type, "at"), gpu_atom};
-  if (s.stride == Value{} && s.first == Value{} && expr_.store_wide(s, values, at.text)) return;
   std::string by, count;
   if (s.stride != Value{}) by = expr_.repeatable(expr_.address(s.stride), type, "by");
   if (s.first != Value{}) count = expr_.repeatable(expr_.bound(s.first), type, "count");
@@ -320,7 +319,12 @@ void KernelWriter::statement(size_t k) {
       const std::string& name = expr_.local(s.local);
       if (!kernel_[s.local].shared)
         return out_.line(dialect_.array(type, name, kernel_[s.local].count));
-      const std::string line = dialect_.shared(type, name, kernel_[s.local].count);
+      const int words = expr_.array_words(s.local);
+      const bool real = kernel_[s.local].type == Type::f32;
+      const std::string line =
+          words == 1 ? dialect_.shared(type, name, kernel_[s.local].count)
+                     : dialect_.shared(expr_.wide_type(real ? "float" : "int", words), name,
+                                       (kernel_[s.local].count + words - 1) / words);
       if (dialect_.shares_outside())
         shared_.push_back(line);
       else
@@ -348,8 +352,6 @@ void KernelWriter::statement(size_t k) {
 
 GpuFunction KernelWriter::write(const GpuFunctions& library) {
   GpuFunction function{entry_, "", kernel_.threads, shared_bytes(kernel_), {}};
-  for (GpuArgument& x : expr_.arguments())
-    x.atomic = x.written && dialect_.packed() && info(x.format).bits < 32;
   out_.open("");
   if (std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
                   [](const loop::Node& n) { return n.op == Op::thread; }))

@@ -1,4 +1,6 @@
 // Elements of buffers and arrays in the expressions of gpu_expr.h.
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "emit/gpu_expr.h"
@@ -20,20 +22,34 @@ bool is_whole(Format format) {
 
 }  // namespace
 
+// A word of memory that is declared of vectors of `words` words.
+std::string GpuExpr::packed_word(const std::string& name, int words, const GpuText& at) {
+  if (words == 1) return fmt::format("{}[{}]", name, dialect_.subscript(at.text, wide_));
+  const std::string index = repeatable(at, index_type(), "at");
+  return fmt::format("{}[{}][{}]", name,
+                     dialect_.subscript(fmt::format("{} >> {}u", index, words / 2), wide_),
+                     dialect_.subscript(fmt::format("{} & {}", index, words - 1), wide_));
+}
+
+std::string GpuExpr::array_element(LocalId id, const GpuText& at) {
+  return packed_word(local(id), array_words(id), at);
+}
+
 // The bits of an element that is narrower than a word, as a word.
 GpuText GpuExpr::raw(const GpuArgument& x, const GpuText& at) {
   const int bits = info(x.format).bits;
   const std::string index = repeatable(at, index_type(), "at");
-  const auto place = [&](int per) {
-    return dialect_.subscript(fmt::format("{} / {}", index, per), wide_);
-  };
   const std::string word_type = respell("uint", dialect_.spelling());
-  if (dialect_.packed())
-    return {fmt::format("tang_bits_{}({}, {})", bits, dialect_.word(x, place(32 / bits)),
-                        dialect_.cast(word_type, index).text),
+  if (dialect_.packed()) {
+    const int shift = std::countr_zero(static_cast<unsigned>(32 / bits));
+    const GpuText place{fmt::format("{} >> {}u", index, shift), gpu_compare};
+    const std::string word = x.words > 1 ? packed_word(x.name, x.words, place)
+                                         : dialect_.word(x, dialect_.subscript(place.text, wide_));
+    return {fmt::format("tang_bits_{}({}, {})", bits, word, dialect_.cast(word_type, index).text),
             gpu_atom};
+  }
   if (bits == 4)
-    return {fmt::format("tang_bits_4({}[{}], {})", x.name, place(2),
+    return {fmt::format("tang_bits_4({}[{} / 2], {})", x.name, index,
                         dialect_.cast(word_type, index + " % 2").text),
             gpu_atom};
   return {fmt::format("{}[{}]", x.name, at.text), gpu_atom};
@@ -41,8 +57,7 @@ GpuText GpuExpr::raw(const GpuArgument& x, const GpuText& at) {
 
 GpuText GpuExpr::load(const GpuArgument& x, const GpuText& at, bool narrows) {
   if (is_block(x.format)) return block(x, at, narrows ? Type::f32 : loop::compute_type(x.format));
-  if (is_whole(x.format))
-    return {fmt::format("{}[{}]", x.name, dialect_.subscript(at.text, wide_)), gpu_atom};
+  if (is_whole(x.format)) return {packed_word(x.name, x.words, at), gpu_atom};
   const GpuText bits = raw(x, at);
   if (x.format == Format::boolean)
     return {fmt::format("{} != {}", bits.text, dialect_.packed() ? "0u" : "0"), gpu_compare};
@@ -88,9 +103,7 @@ GpuText GpuExpr::read(const Node& n, int lane, bool narrows) {
   const auto buffer = static_cast<loop::BufferId>(n.id);
   const auto element = [&](const GpuText& at) -> GpuText {
     if (is_load) return load(argument(buffer), at, narrows);
-    return {fmt::format("{}[{}]", local(static_cast<LocalId>(n.id)),
-                        dialect_.subscript(at.text, wide_)),
-            gpu_atom};
+    return {array_element(static_cast<LocalId>(n.id), at), gpu_atom};
   };
   if (n.lanes == 1 || kernel_[n.args[0]].lanes > 1) return element(address(n.args[0], lane));
   if (!narrows)

@@ -8,6 +8,7 @@
 namespace tang {
 
 using loop::Hint;
+using loop::Interval;
 using loop::Kernel;
 using loop::LocalId;
 using loop::LocalKind;
@@ -85,18 +86,22 @@ std::vector<GpuNest> parallel_nests(const Kernel& kernel) {
 namespace {
 
 constexpr int64_t narrow_symbol = (int64_t{1} << 30) - 1;
-constexpr int64_t narrow_most = INT32_MAX;
+constexpr int64_t narrow_least = INT32_MIN, narrow_most = INT32_MAX;
 constexpr int64_t wide_symbol = int64_t{1} << 40;
 constexpr int64_t wide_most = int64_t{1} << 62;
+
+Interval hull(Interval a, Interval b) { return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)}; }
 
 bool is_ring(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::neg; }
 
 }  // namespace
 
-GpuPlan::GpuPlan(const loop::Program& program, const Kernel& kernel, bool wide)
+GpuPlan::GpuPlan(const loop::Program& program, const Kernel& kernel, bool wide, bool wraps)
     : program_(program),
       kernel_(kernel),
       wide_(wide),
+      wraps_(wraps),
+      least_(wide ? -wide_most : narrow_least),
       most_(wide ? wide_most : narrow_most),
       symbol_(wide ? wide_symbol : narrow_symbol),
       locals_(kernel.locals.size()),
@@ -141,9 +146,11 @@ void GpuPlan::look_at(const Stmt& s) {
   if (s.kind == StmtKind::for_) {
     Known& k = locals_[index(s.local)];
     index_[index(s.local)] = true;
-    const int64_t low = bound(s.a).value_or(symbol_), high = bound(s.b).value_or(symbol_);
-    k.bound = std::min(std::max(low, high), symbol_);
     k.nonnegative = nonnegative(s.a);
+    const Interval any{k.nonnegative ? 0 : -symbol_, symbol_};
+    const Interval first = range(s.a).value_or(any), end = range(s.b).value_or(any);
+    const int64_t lo = std::clamp(first.lo, -symbol_, symbol_);
+    k.range = Interval{lo, std::clamp(end.hi - 1, lo, symbol_)};
     k.pure = true;
     k.varies = false;  // its bounds are made the same for all where that matters
     k.multiple = std::gcd(multiple(s.a), s.step);
@@ -152,80 +159,101 @@ void GpuPlan::look_at(const Stmt& s) {
     locals_[index(s.local)].varies = varies(s.a);
   if (s.kind != StmtKind::let || kernel_[s.local].type != Type::i64) return;
   Known& k = locals_[index(s.local)];
-  k.bound = bound(s.a);
+  k.range = range(s.a);
   k.nonnegative = nonnegative(s.a);
   k.pure = pure(s.a);
   k.varies = varies(s.a);
   k.multiple = multiple(s.a);
-  index_[index(s.local)] = k.bound || (!counted_[index(s.local)] && k.pure);
+  index_[index(s.local)] = k.range || (!counted_[index(s.local)] && (k.pure || wraps_));
 }
 
-std::optional<int64_t> GpuPlan::fit(std::optional<int64_t> x) const {
-  return x && *x <= most_ ? x : std::nullopt;
+std::optional<Interval> GpuPlan::fit(std::optional<Interval> x) const {
+  return x && x->lo >= least_ && x->hi <= most_ ? x : std::nullopt;
 }
 
-std::optional<int64_t> GpuPlan::cast(const Node& n) const {
+std::optional<Interval> GpuPlan::cast(const Node& n) const {
   const Node& arg = kernel_[n.args[0]];
-  if (arg.type == Type::boolean) return 1;
+  if (arg.type == Type::boolean) return Interval{0, 1};
   if (arg.type != Type::i32) return std::nullopt;
-  if (arg.op != Op::load) return int64_t{1} << 31;
+  if (arg.op != Op::load) return Interval{INT32_MIN, INT32_MAX};
   const Format f = program_.buffers[arg.id].format;
-  return std::max(-integer_min(f), integer_max(f));
+  return Interval{integer_min(f), integer_max(f)};
 }
 
-std::optional<int64_t> GpuPlan::arithmetic(const Node& n) const {
-  const auto a = bound(n.args[0]);
-  if (!a) return std::nullopt;
-  if (n.args[1] == Value{}) return a;
-  const auto b = bound(n.args[1]);
+// Of a division or a remainder. What is divided by 0 is nobody's business.
+std::optional<Interval> GpuPlan::quotient(const Node& n, Interval a) const {
+  const auto b = range(n.args[1]);
   if (!b) return std::nullopt;
-  int64_t result = 0;
+  if (n.op == Op::mod)
+    return b->lo >= 0 ? Interval{0, b->hi}
+                      : Interval{std::min(b->lo, -b->hi), std::max(-b->lo, b->hi)};
+  if (a.lo >= 0 && b->lo > 0) return Interval{a.lo / b->hi, a.hi / b->lo};
+  const int64_t most = std::max(-a.lo, a.hi) + 1;
+  return Interval{-most, most};
+}
+
+std::optional<Interval> GpuPlan::arithmetic(const Node& n) const {
+  const auto a = range(n.args[0]);
+  if (!a) return std::nullopt;
+  if (n.op == Op::neg) return Interval{-a->hi, -a->lo};
+  if (n.op == Op::abs) return Interval{0, std::max(-a->lo, a->hi)};
+  if (n.op == Op::relu) return Interval{std::max<int64_t>(a->lo, 0), std::max<int64_t>(a->hi, 0)};
+  if (n.args[1] == Value{}) return a;
+  if (n.op == Op::div || n.op == Op::mod) return quotient(n, *a);
+  const auto b = range(n.args[1]);
+  if (!b) return std::nullopt;
   switch (n.op) {
     case Op::add:
+      return Interval{a->lo + b->lo, a->hi + b->hi};
     case Op::sub:
-      return *a + *b;
-    case Op::mul:
-      if (__builtin_mul_overflow(*a, *b, &result)) return std::nullopt;
-      return std::max({result, *a, *b});
-    case Op::div: {
-      const Node& by = kernel_[n.args[1]];
-      const bool constant = by.op == Op::constant && integer_value(by) > 0;
-      return constant && nonnegative(n.args[0]) ? *a / integer_value(by) : *a + 1;
+      return Interval{a->lo - b->hi, a->hi - b->lo};
+    case Op::mul: {
+      int64_t corners[4];
+      const bool over = __builtin_mul_overflow(a->lo, b->lo, &corners[0]) ||
+                        __builtin_mul_overflow(a->lo, b->hi, &corners[1]) ||
+                        __builtin_mul_overflow(a->hi, b->lo, &corners[2]) ||
+                        __builtin_mul_overflow(a->hi, b->hi, &corners[3]);
+      if (over) return std::nullopt;
+      return Interval{*std::min_element(corners, corners + 4),
+                      *std::max_element(corners, corners + 4)};
     }
-    case Op::mod:
-      return *b;
+    case Op::max:
+      return Interval{std::max(a->lo, b->lo), std::max(a->hi, b->hi)};
+    case Op::min:
+      return Interval{std::min(a->lo, b->lo), std::min(a->hi, b->hi)};
     default:
-      return std::max(*a, *b);
+      return hull(*a, *b);
   }
 }
 
-std::optional<int64_t> GpuPlan::bound(Value v) const {
+std::optional<Interval> GpuPlan::range(Value v) const {
   const Node& n = kernel_[v];
   if (n.type != Type::i64) return std::nullopt;
   switch (n.op) {
-    case Op::constant:
-      if (integer_value(n) == INT64_MIN) return std::nullopt;
-      return fit(std::abs(integer_value(n)));
+    case Op::constant: {
+      const int64_t c = integer_value(n);
+      return c == INT64_MIN || std::abs(c) > most_ ? std::nullopt : std::optional(Interval{c, c});
+    }
     case Op::symbol:
-      return symbol_;
+      return Interval{0, symbol_};
     case Op::thread:
-      return kernel_.threads - 1;
+      return Interval{0, kernel_.threads - 1};
     case Op::local:
-      return locals_[n.id].bound;
+      return locals_[n.id].range;
     case Op::cast:
       return fit(cast(n));
     case Op::spread:
     case Op::low:
     case Op::high:
     case Op::lane:
-      return bound(n.args[0]);
+      return range(n.args[0]);
     case Op::ramp: {
-      const auto a = bound(n.args[0]);
-      return fit(a ? std::optional(*a + loop::max_lanes) : a);
+      const auto a = range(n.args[0]);
+      return fit(a ? std::optional(Interval{a->lo, a->hi + loop::max_lanes}) : a);
     }
     case Op::select: {
-      const auto a = bound(n.args[1]), b = bound(n.args[2]);
-      return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+      const auto a = range(n.args[1]), b = range(n.args[2]);
+      return a && b ? std::optional(hull(*a, *b)) : std::nullopt;
     }
     case Op::add:
     case Op::sub:
@@ -249,6 +277,7 @@ std::optional<int64_t> GpuPlan::bound(Value v) const {
 
 bool GpuPlan::nonnegative(Value v) const {
   const Node& n = kernel_[v];
+  if (const auto r = range(v)) return r->lo >= 0;
   switch (n.op) {
     case Op::constant:
       return integer_value(n) >= 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "loop/program.h"
+#include "loop/ranges.h"
 
 namespace tang {
 
@@ -28,14 +29,15 @@ std::vector<size_t> ends_of(const loop::Kernel& kernel);
 
 class GpuPlan {
  public:
-  GpuPlan(const loop::Program& program, const loop::Kernel& kernel, bool wide);
+  // `wraps`: index arithmetic wraps, so that an address may be made of what does not fit.
+  GpuPlan(const loop::Program& program, const loop::Kernel& kernel, bool wide, bool wraps);
 
   // Whether the local is kept in the index width: loop variables, and lets that may be.
   bool is_index(loop::LocalId id) const { return index_[loop::index(id)]; }
 
-  // How large an i64 is at most, in magnitude, and everything on the way to it, where that fits
-  // the index width.
-  std::optional<int64_t> bound(loop::Value v) const;
+  // The values of an i64, where they and everything on the way to them fit the index width.
+  std::optional<loop::Interval> range(loop::Value v) const;
+  bool fits(loop::Value v) const { return range(v).has_value(); }
   bool nonnegative(loop::Value v) const;
   // Whether the leaves are symbols, threads, constants and indices.
   bool pure(loop::Value v) const;
@@ -53,7 +55,7 @@ class GpuPlan {
 
  private:
   struct Known {
-    std::optional<int64_t> bound;
+    std::optional<loop::Interval> range;
     bool nonnegative = false, pure = false, varies = false;
     int64_t multiple = 1;
   };
@@ -61,15 +63,16 @@ class GpuPlan {
   void look_at(const loop::Stmt& s);
   void note_uses();
   void note_use(loop::Value v, bool addresses);
-  std::optional<int64_t> arithmetic(const loop::Node& n) const;
-  std::optional<int64_t> cast(const loop::Node& n) const;
-  std::optional<int64_t> fit(std::optional<int64_t> x) const;
+  std::optional<loop::Interval> arithmetic(const loop::Node& n) const;
+  std::optional<loop::Interval> quotient(const loop::Node& n, loop::Interval a) const;
+  std::optional<loop::Interval> cast(const loop::Node& n) const;
+  std::optional<loop::Interval> fit(std::optional<loop::Interval> x) const;
 
   const loop::Program& program_;
   const loop::Kernel& kernel_;
-  bool wide_;
-  int64_t most_;    // of the index width
-  int64_t symbol_;  // of a symbol and a loop variable
+  bool wide_, wraps_;
+  int64_t least_, most_;  // of the index width
+  int64_t symbol_;        // the largest symbol and loop variable
   std::vector<Known> locals_;
   std::vector<bool> index_, counted_;  // by local; counted: used as a number
 };

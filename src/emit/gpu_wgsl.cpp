@@ -89,6 +89,7 @@ class Wgsl : public GpuDialect {
   }
   bool pairs() const override { return true; }
   bool ordered() const override { return true; }
+  bool wraps() const override { return true; }
   bool packed() const override { return true; }
   bool must_agree() const override { return true; }
 
@@ -174,6 +175,9 @@ class Wgsl : public GpuDialect {
   }
   GpuText real(Type, double value) const override { return real_by_bits(value); }
   GpuText i64(int64_t value) const override { return pair(value, "vec2<u32>"); }
+  std::string vector_type(const std::string& word, int words) const override {
+    return fmt::format("vec{}<{}>", words, respell(word, spelling()));
+  }
   std::string word(const GpuArgument& x, const std::string& at) const override {
     return x.atomic ? fmt::format("atomicLoad(&{}[{}])", x.name, at)
                     : fmt::format("{}[{}]", x.name, at);
@@ -186,7 +190,11 @@ class Wgsl : public GpuDialect {
   }
 
  private:
-  static std::string element(const GpuArgument& x) {
+  std::string element(const GpuArgument& x) const {
+    const std::string one = word_of(x);
+    return x.words > 1 ? vector_type(one, x.words) : one;
+  }
+  static std::string word_of(const GpuArgument& x) {
     switch (x.format) {
       case Format::f32:
       case Format::tf32:

@@ -1,5 +1,5 @@
 // Vectors in memory that one access reads or writes, for the expressions of gpu_expr.h.
-#include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,40 +23,52 @@ constexpr std::string_view component = "xyzw";
 }  // namespace
 
 std::optional<WideMemory> GpuExpr::wide_memory(bool buffer, uint32_t id) const {
-  if (dialect_.packed()) return std::nullopt;
+  const int bits = wide_bits(program_, kernel_, buffer, id);
+  if (bits == 0) return std::nullopt;
   if (!buffer) {
-    const loop::Local& array = kernel_.locals[id];
-    const bool fits = array.shared && (array.type == Type::f32 || array.type == Type::i32);
-    if (!fits) return std::nullopt;
+    const bool real = kernel_.locals[id].type == Type::f32;
     return WideMemory{GpuDialect::Space::shared, local(static_cast<LocalId>(id)),
-                      array.type == Type::f32 ? "float" : "int", 32,
-                      array.type == Type::f32 ? Format::f32 : Format::i32};
+                      real ? "float" : "int",    bits,
+                      array_words_[id],          real ? Format::f32 : Format::i32};
   }
   const GpuArgument& x = argument(static_cast<loop::BufferId>(id));
-  const int bits = info(x.format).bits;
-  if (is_block(x.format) || bits > 32 || bits < 8) return std::nullopt;
+  if (x.atomic) return std::nullopt;
   const bool real = x.format == Format::f32 || x.format == Format::tf32;
-  return WideMemory{GpuDialect::Space::buffer, x.name,
-                    real                      ? "float"
-                    : x.format == Format::i32 ? "int"
-                                              : "uint",
-                    bits, x.format};
+  const char* word = real ? "float" : x.format == Format::i32 ? "int" : "uint";
+  return WideMemory{GpuDialect::Space::buffer, x.name, word, bits, x.words, x.format};
 }
 
 std::string GpuExpr::wide_type(const std::string& word, int words) const {
-  return words == 1 ? respell(word, dialect_.spelling()) : fmt::format("{}{}", word, words);
+  return words == 1 ? respell(word, dialect_.spelling()) : dialect_.vector_type(word, words);
 }
 
-// How many words an access takes, so that it is aligned: 4, 2, or 1 of narrower elements; 0: none.
-int GpuExpr::words_at_once(const WideMemory& memory, Value at, int lanes) const {
-  const int per = 32 / memory.bits;
-  const int64_t multiple = plan_.multiple(at);
-  for (const int words : {4, 2, 1}) {
-    const int elements = words * per;
-    const bool useful = elements > 1 && words * 4 <= vector_bytes_;
-    if (useful && lanes % elements == 0 && multiple % elements == 0) return words;
-  }
-  return 0;
+// The words of one access, where memory is declared of vectors those of its declaration.
+int GpuExpr::words_of_access(const WideMemory& memory, Value at, int lanes) const {
+  const int words = words_at_once(plan_, memory.bits, at, lanes, vector_bytes_);
+  if (!dialect_.packed()) return words;
+  const bool alone = memory.words == 1 && memory.bits == 32;  // is what reads and stores do anyway
+  return words < memory.words || alone ? 0 : memory.words;
+}
+
+// The vectors of an access, which begins at `at`, one after the other.
+std::string GpuExpr::place_of(const WideMemory& memory, bool fixed, int words,
+                              const std::string& at, int vector) const {
+  const int elements = words * 32 / memory.bits;
+  if (!dialect_.packed())
+    return "*" +
+           dialect_.wide_pointer(memory.space, fixed, wide_type(memory.word, words),
+                                 fmt::format("{} + {}", memory.name,
+                                             in(sum({at, gpu_atom}, vector * elements), gpu_sum)));
+  return fmt::format("{}[{}]", memory.name,
+                     dialect_.subscript(sum({at, gpu_atom}, vector).text, wide_));
+}
+
+// The address of an access in a name: of its first element, or of its first vector.
+std::string GpuExpr::begin_of(const WideMemory& memory, int words, const GpuText& at) {
+  if (!dialect_.packed()) return repeatable(at, index_type(), "at");
+  const int shift = std::countr_zero(static_cast<unsigned>(words * 32 / memory.bits));
+  const std::string text = shift == 0 ? at.text : fmt::format("{} >> {}u", in(at, gpu_atom), shift);
+  return repeatable({text, shift == 0 ? at.level : gpu_compare}, index_type(), "at");
 }
 
 std::optional<GpuText> GpuExpr::read_wide(const Node& n, int lane) {
@@ -64,19 +76,16 @@ std::optional<GpuText> GpuExpr::read_wide(const Node& n, int lane) {
   if (!plain || lazy_ > 0) return std::nullopt;
   const auto memory = wide_memory(n.op == Op::load, n.id);
   if (!memory) return std::nullopt;
-  const int words = words_at_once(*memory, n.args[0], n.lanes);
+  const int words = words_of_access(*memory, n.args[0], n.lanes);
   if (words == 0) return std::nullopt;
   const int per = 32 / memory->bits, elements = words * per;
   auto [found, is_new] = held_wide_.try_emplace(&n);
   if (is_new) {
     const std::string type = wide_type(memory->word, words);
-    const std::string at = repeatable(address(n.args[0]), index_type(), "at");
-    for (int e = 0; e < n.lanes; e += elements) {
+    const std::string at = begin_of(*memory, words, address(n.args[0]));
+    for (int e = 0; e * elements < n.lanes; ++e) {
       const std::string name = names_.name("wide");
-      const std::string pointer = dialect_.wide_pointer(
-          memory->space, true, type,
-          fmt::format("{} + {}", memory->name, in(sum({at, gpu_atom}, e), gpu_sum)));
-      out_.line(dialect_.declare(true, type, name, "*" + pointer));
+      out_.line(dialect_.declare(true, type, name, place_of(*memory, true, words, at, e)));
       for (int w = 0; w < words; ++w)
         found->second.push_back(
             words == 1 ? name : fmt::format("{}.{}", name, component[static_cast<size_t>(w)]));
@@ -89,31 +98,31 @@ std::optional<GpuText> GpuExpr::read_wide(const Node& n, int lane) {
   return GpuText{fmt::format("tang_load_{}({})", name(memory->format), bits), gpu_atom};
 }
 
-bool GpuExpr::store_wide(const Stmt& s, const std::vector<GpuText>& values, const std::string& at) {
+bool GpuExpr::store_wide(const Stmt& s, const std::vector<GpuText>& values) {
   const bool buffer = s.kind == StmtKind::store;
+  if (s.stride != Value{} || s.first != Value{}) return false;
   const auto memory = wide_memory(buffer, buffer ? index(s.buffer) : index(s.local));
   if (!memory) return false;
   const int lanes = static_cast<int>(values.size());
-  const int words = words_at_once(*memory, s.a, lanes);
+  const int words = words_of_access(*memory, s.a, lanes);
   if (words == 0) return false;
   const int per = 32 / memory->bits, elements = words * per;
   const std::string type = wide_type(memory->word, words);
-  for (int e = 0; e < lanes; e += elements) {
+  const std::string at = begin_of(*memory, words, address(s.a));
+  for (int e = 0; e * elements < lanes; ++e) {
     std::vector<std::string> parts;
     for (int w = 0; w < words; ++w) {
       std::vector<std::string> bits;
       for (int k = 0; k < per; ++k) {
-        const GpuText& value = values[static_cast<size_t>(e + w * per + k)];
+        const GpuText& value = values[static_cast<size_t>(e * elements + w * per + k)];
         const std::string one = stored_word(memory->format, kernel_[s.b].type, value);
         bits.push_back(k == 0 ? one : fmt::format("({} << {}u)", one, k * memory->bits));
       }
       parts.push_back(fmt::format("{}", fmt::join(bits, " | ")));
     }
-    const std::string pointer = dialect_.wide_pointer(
-        memory->space, false, type,
-        fmt::format("{} + {}", memory->name, in(sum({at, gpu_atom}, e), gpu_sum)));
     const std::string all = fmt::format("{}", fmt::join(parts, ", "));
-    out_.line(fmt::format("*{} = {};", pointer, words == 1 ? all : dialect_.wide_value(type, all)));
+    out_.line(fmt::format("{} = {};", place_of(*memory, false, words, at, e),
+                          words == 1 ? all : dialect_.wide_value(type, all)));
   }
   return true;
 }

@@ -52,8 +52,10 @@ std::string TileLowering::run(const std::vector<BufferId>& buffers, bool prepare
 }
 
 void TileLowering::region(tile::RegionId id) {
+  const size_t named = conditions_.size();
   for (uint32_t op : k_[id].ops)
     if (failure_.empty()) operation(k_.ops[op]);
+  conditions_.resize(named);
 }
 
 void TileLowering::operation(const tile::Op& op) {
@@ -105,12 +107,17 @@ void TileLowering::begin(const tile::Op& op) {
   index_[d] = b.begin_for(k_[d].name, lo, hi,
                           {.step = r.step, .hint = r.parallel ? Hint::parallel : Hint::none});
   open_.push_back({d, r.step, r.lo.size() == 1 ? std::optional(r.lo[0]) : std::nullopt});
+  if (r.lo.size() != 1 || r.lo[0] != Form(0)) return;
+  for (const Form& end : r.hi)
+    if (const auto c = end.is_constant() ? end.base.constant() : std::nullopt; c && *c > 0)
+      extents_[d] = (*c - 1) / r.step * r.step + 1;
 }
 
 void TileLowering::end(const tile::Op& op) {
   b.end();
   open_.pop_back();
   index_.erase(op.range.indices[0]);
+  extents_.erase(op.range.indices[0]);
 }
 
 void TileLowering::loop(const tile::Op& op) {
@@ -128,12 +135,11 @@ void TileLowering::loop(const tile::Op& op) {
 }
 
 void TileLowering::branch(const tile::Op& op) {
-  Value condition = b.boolean(true);
-  for (size_t k = 0; k < op.holds.size(); ++k) {
-    const Value one = b.le(b.integer(0), form(op.holds[k]));
-    condition = k == 0 ? one : b.logical_and(condition, one);
-  }
-  condition = b.let("inside", condition);
+  const auto read = [&](uint32_t leaf) {
+    return values_.at(static_cast<tile::ValueId>(leaf)).registers[0];
+  };
+  const std::optional<Value> holds = all_hold(op.holds, read);
+  const Value condition = holds ? *holds : b.let("inside", b.boolean(true));
   std::vector<Tile> results;
   for (tile::ValueId v : op.results) {
     Tile t;

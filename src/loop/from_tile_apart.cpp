@@ -114,6 +114,7 @@ void TileLowering::loop_apart(const tile::Op& op, const Apart& a) {
     arrays.push_back(
         b.array(k_[v].name, Type::f32, a.trips * static_cast<int64_t>(registers(id)) * lanes(id)));
   }
+  const size_t named = conditions_.size();
   for (const bool later : {false, true}) {
     begin(op);
     const Value trip = b.sub(index_.at(op.range.indices[0]), form(op.range.lo[0]));
@@ -123,6 +124,7 @@ void TileLowering::loop_apart(const tile::Op& op, const Apart& a) {
     for (size_t c = 0; !later && c < a.kept.size(); ++c)
       keep(a.kept[c], arrays[c], trip, op, false);
     end(op);
+    conditions_.resize(named);
   }
 }
 

@@ -81,7 +81,7 @@ class TileLowering {
   void loop_apart(const tile::Op& op, const Apart& a);
   void keep(tile::ValueId v, Array array, Value trip, const tile::Op& op, bool back);
 
-  // Memory (from_tile_memory.cpp).
+  // Memory (from_tile_memory.cpp) and what is there of it (from_tile_conditions.cpp).
   void load(const tile::Op& op);
   void store(const tile::Op& op);
   size_t side_by_side(const tile::Op& op, size_t r) const;
@@ -108,6 +108,10 @@ class TileLowering {
     std::vector<std::pair<Value, int64_t>> others;  // value + step * element >= 0
     bool always() const { return !all && !first && others.empty(); }
   };
+  bool always(const Form& f) const;
+  Value holds(const Form& f, const std::function<Value(uint32_t)>& read);
+  std::optional<Value> all_hold(std::vector<Form> forms,
+                                const std::function<Value(uint32_t)>& read);
   Valid valid(const std::vector<Form>& forms, const tile::NamedPlacement& at, size_t r, int lanes);
   Value holds(const Valid& v, int64_t e);
   Value count(const Valid& v, int lanes);
@@ -150,6 +154,8 @@ class TileLowering {
   int64_t vector_bytes_ = 4;            // of a thread's access
   std::map<std::pair<size_t, Type>, Array> scratch_;     // by component
   std::map<std::pair<int64_t, int64_t>, DimId> digits_;  // by stride and extent
+  std::map<DimId, int64_t> extents_;  // of indices from 0 on, where they are known
+  std::vector<std::pair<std::vector<Form>, Value>> conditions_;  // that open blocks have names for
   struct OpenLoop {
     DimId index;
     int64_t step = 1;

@@ -168,57 +168,6 @@ TileLowering::Address TileLowering::local_address(const tile::Ref& ref,
   return a;
 }
 
-// ---- conditions --------------------------------------------------------------------------------
-
-TileLowering::Valid TileLowering::valid(const std::vector<Form>& forms,
-                                        const tile::NamedPlacement& at_, size_t r, int lanes) {
-  Valid v;
-  for (const Form& f : forms) {
-    Form affine = f;
-    affine.gathers.clear();
-    const Lane l = lane(affine, at_, r);
-    Value base = l.base;
-    for (const Form::Gather& x : f.gathers)
-      base = b.add(base, b.mul(b.poly(x.coeff), b.cast(Type::i64, gathered(x.leaf, at_, r))));
-    if (const auto c = b.constant(base); c && l.step && *c >= 0 && *c + *l.step * (lanes - 1) >= 0)
-      continue;
-    if (b.lanes(base) == 1 && (lanes == 1 || l.step == 0)) {
-      const Value one = b.le(b.integer(0), base);
-      v.all = v.all ? b.logical_and(*v.all, one) : one;
-    } else if (b.lanes(base) == 1 && l.step == -1) {
-      const Value count = b.add(base, b.integer(1));
-      v.first = v.first ? b.min(*v.first, count) : count;
-    } else {
-      v.others.emplace_back(b.let("inside", base), l.step.value_or(0));
-      if (!l.step) fail("a condition whose stride is no constant");
-    }
-  }
-  if (v.all) v.all = b.let("inside", *v.all);
-  if (v.first) v.first = b.let("count", *v.first);
-  return v;
-}
-
-// Whether element e is there.
-Value TileLowering::holds(const Valid& v, int64_t e) {
-  Value all = v.all ? *v.all : b.boolean(true);
-  bool any = v.all.has_value();
-  const auto also = [&](Value one) {
-    all = any ? b.logical_and(all, one) : one;
-    any = true;
-  };
-  if (v.first) also(b.lt(b.integer(e), *v.first));
-  for (const auto& [base, step] : v.others)
-    also(b.le(b.integer(0), b.lanes(base) > 1 ? b.add(b.lane(base, e), b.integer(step * e))
-                                              : b.add(base, b.integer(step * e))));
-  return all;
-}
-
-// How many elements are there, from the first on.
-Value TileLowering::count(const Valid& v, int lanes) {
-  const Value all = v.first ? *v.first : b.integer(lanes);
-  return v.all ? b.select(*v.all, all, b.integer(0)) : all;
-}
-
 // ---- loads and stores --------------------------------------------------------------------------
 
 Value TileLowering::element_index(const Address& a, int64_t e) {
@@ -406,6 +355,7 @@ void TileLowering::store(const tile::Op& op) {
   const tile::Ref& ref = op.refs[0];
   const int n = lanes(t.placement);
   const std::optional<Value> leads = this->leads(at_);
+  const size_t named = conditions_.size();
   if (leads) b.begin_if(*leads);
   for (size_t r = 0; r < t.registers.size(); ++r) {
     const Address a = address(ref, at_, r);
@@ -439,7 +389,10 @@ void TileLowering::store(const tile::Op& op) {
     o.streams = m.buffer && n > 1 && v.always() && a.contiguous && tile::streams(op);
     write(a.index, x, o);
   }
-  if (leads) b.end();
+  if (leads) {
+    b.end();
+    conditions_.resize(named);
+  }
 }
 
 }  // namespace tang::loop

@@ -30,6 +30,7 @@ void TileLowering::number_threads() {
       const auto dim = static_cast<DimId>(k_.indices.size() + digits_.size());
       digits_[key] = dim;
       index_[dim] = b.let("at", v);
+      extents_[dim] = key.second;
     }
 }
 

@@ -53,7 +53,6 @@ void describe(State& s) {
   c.groups = attribute(s, device_max_grid_dim_x);
   c.subgroup = attribute(s, device_warp_size);
   c.f64 = c.i64 = c.f16 = c.narrow_words = c.wide_addresses = true;
-  c.vector_bytes = 16;
   c.machine = nvidia_machine(major, minor);
 }
 

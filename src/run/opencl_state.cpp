@@ -80,7 +80,6 @@ void describe(State& o) {
   c.f16 = extension("cl_khr_fp16");
   c.narrow_words = true;
   c.wide_addresses = bits >= 64;
-  c.vector_bytes = 16;
   c.machine = "gpu.portable";
   if (extension("cl_khr_subgroup_shuffle"))
     c.subgroup = device_value<Uint>(api, o.device,

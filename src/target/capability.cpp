@@ -41,14 +41,12 @@ Capability least(Dialect dialect) {
       c.groups = INT32_MAX;
       c.subgroup = 32;
       c.f64 = c.f16 = c.narrow_words = c.wide_addresses = true;
-      c.vector_bytes = 16;
       break;
     case Dialect::opencl:  // full profile of 1.2, but for its one thread a group
       c.shared_bytes = 32 << 10;
       c.buffers = 64;
       c.groups = INT32_MAX;
       c.narrow_words = c.wide_addresses = true;
-      c.vector_bytes = 16;
       break;
     case Dialect::glsl:  // Vulkan 1.1, but for the 4 buffers that every driver goes beyond
       c.threads = 128;
@@ -64,7 +62,6 @@ Capability least(Dialect dialect) {
       c.groups = INT32_MAX;
       c.subgroup = 32;
       c.f16 = c.narrow_words = c.wide_addresses = true;
-      c.vector_bytes = 16;
       break;
   }
   return c;

@@ -38,7 +38,7 @@ struct Capability {
   bool narrow_words =
       false;  // memory is addressed in bytes and pairs of them, not words of 32 bits
   bool wide_addresses = false;  // more than 2^31 elements of one buffer
-  int64_t vector_bytes = 4;     // the widest access of a thread
+  int64_t vector_bytes = 16;    // the widest access of a thread
 
   std::string machine;  // the record of machines.def that schedules are chosen by
 };

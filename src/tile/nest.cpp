@@ -189,8 +189,8 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
       close_loop(k);
     }
     if (rest == 0) return;
-    TileDim last = t;
-    if (!reduces(k)) {
+    TileDim last = t;  // the registers of a packed tile stay, since threads begin that far apart
+    if (!reduces(k) && !t.packed) {
       if (rest == 1 && t.threads == 1) last.elem = 1;
       const int64_t each = last.elem * last.threads;
       last.reg = (rest + each - 1) / each;

@@ -24,17 +24,11 @@ TANG_FN bool tang_eq_i64(tang_i64 a, tang_i64 b) { return (a.x == b.x) && (a.y =
 TANG_FN bool tang_ne_i64(tang_i64 a, tang_i64 b) { return (a.x != b.x) || (a.y != b.y); }
 
 TANG_FN bool tang_below(tang_i64 a, tang_i64 b) {
-  if (a.y != b.y) {
-    return a.y < b.y;
-  }
-  return a.x < b.x;
+  return (a.y < b.y) || ((a.y == b.y) && (a.x < b.x));
 }
 
 TANG_FN bool tang_lt_i64(tang_i64 a, tang_i64 b) {
-  if (a.y != b.y) {
-    return I32(a.y) < I32(b.y);
-  }
-  return a.x < b.x;
+  return (I32(a.y) < I32(b.y)) || ((a.y == b.y) && (a.x < b.x));
 }
 
 TANG_FN bool tang_le_i64(tang_i64 a, tang_i64 b) { return !tang_lt_i64(b, a); }
