@@ -38,19 +38,33 @@ if(swiftshader)
   tang_driver_test(swiftshader VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
 endif()
 
-# device.NAME: every example on a device of a driver, skipped where it is not there.
-function(tang_device_test name)
-  add_test(NAME device.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/examples.sh ${name}
+# device.NAME: a script of tests/drivers for a device of a driver, skipped where it is not there.
+function(tang_device_test name script device programs)
+  add_test(NAME device.${name}
+    COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/${script}.sh ${device} ${programs}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
+  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 1500 SKIP_RETURN_CODE 77
     ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
 endfunction()
 
-tang_device_test(opencl)
+# Every script for a device.
+function(tang_device_tests device)
+  tang_device_test(${device} examples ${device} "" ${ARGN})
+  tang_device_test(${device}.story story ${device} "" ${ARGN})
+endfunction()
+
+set(dawn TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)
+tang_device_tests(cuda)
+tang_device_tests(opencl)
 if(lavapipe)
-  tang_device_test(vulkan VK_ICD_FILENAMES=${lavapipe} VK_DRIVER_FILES=${lavapipe})
+  tang_device_tests(vulkan VK_ICD_FILENAMES=${lavapipe} VK_DRIVER_FILES=${lavapipe})
+  if(VULKAN_INCLUDE_DIR)
+    tang_device_tests(webgpu ${settings} ${dawn})
+  endif()
 endif()
 if(swiftshader)
-  tang_device_test(webgpu VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader}
-    TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)
+  # Its compiler takes minutes for the larger kernels.
+  set(small views bag_of_embeddings heat histogram layernorm quantise rmsnorm scans segments)
+  tang_device_test(swiftshader examples webgpu "${small}" ${dawn}
+    VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
 endif()
