@@ -63,7 +63,7 @@ std::optional<Value> TileLowering::all_hold(std::vector<Form> forms,
 TileLowering::Valid TileLowering::valid(const std::vector<Form>& forms,
                                         const tile::NamedPlacement& at_, size_t r, int lanes) {
   Valid v;
-  std::vector<Form> alike;
+  std::vector<Form> alike;  // what holds for all elements or for none
   const auto read = [&](uint32_t leaf) { return gathered(leaf, at_, r); };
   for (const Form& f : forms) {
     Form here = f;
@@ -74,7 +74,9 @@ TileLowering::Valid TileLowering::valid(const std::vector<Form>& forms,
       continue;
     bool scalar = true;
     for (const Form::Gather& x : f.gathers) scalar = scalar && b.lanes(read(x.leaf)) == 1;
-    if (scalar && (lanes == 1 || step == 0)) {
+    const bool whole =
+        f.is_affine() && step == -1 && threads_ > 1 && multiple(here + Form(1)) % lanes == 0;
+    if (scalar && (lanes == 1 || step == 0 || whole)) {
       here.gathers = f.gathers;
       alike.push_back(here);
       continue;

@@ -106,6 +106,7 @@ class TileLowering {
   struct Valid {
     std::optional<Value> all, first;
     std::vector<std::pair<Value, int64_t>> others;  // value + step * element >= 0
+    bool all_or_none() const { return all && !first && others.empty(); }
     bool always() const { return !all && !first && others.empty(); }
   };
   bool always(const Form& f) const;

@@ -210,6 +210,13 @@ Value TileLowering::loaded(const tile::Op& op, const Address& a, size_t r, int l
   const bool same = even && !a.contiguous && b.constant(a.stride) == 0;
   if (same && v.always()) return b.spread(b.cast(type, element(ref, a, 0)), lanes);
   if (v.always()) return vector(std::nullopt);
+  if (threads_ > 1 && even && v.all_or_none()) {
+    const Value whole = b.var("x", b.spread(fill, lanes));
+    b.begin_if(*v.all);
+    b.assign(whole, vector(std::nullopt));
+    b.end();
+    return whole;
+  }
   if (v.others.empty() && even) {
     const Value n = count(v, lanes);
     const Value x = vector(n);
@@ -379,9 +386,9 @@ void TileLowering::store(const tile::Op& op) {
     }
     StoreOptions o;
     if (n > 1 && !a.contiguous) o.stride = a.stride;
-    if (n == 1 && v.all) {
+    if ((n == 1 && v.all) || (threads_ > 1 && v.all_or_none())) {
       b.begin_if(*v.all);
-      write(a.index, x, {});
+      write(a.index, x, o);
       b.end();
       continue;
     }

@@ -98,14 +98,22 @@ class Groups {
     }
     k_.group = m.threads;
     if (n_.reduce.empty() || n_.scan || groups() >= m_.cores) return;
-    // Few points for as many terms: threads share these.
+    // Few points for as many terms: threads share these, with narrower tiles of points if there are
+    // too few groups still.
     m.threads = m_.threads;
-    const NestPlan apart = plan_group_nest(g, shape, m, warp);
+    const NestPlan usual = k_.nest;
+    const int64_t before = k_.group * groups();
     int64_t used = 1;
-    for (const TileDim& t : apart.tile) used *= t.threads;
-    if (used < 2 * k_.group) return;
-    k_.nest = apart;
-    k_.group = used;
+    for (;; m.vector_bytes = 4) {
+      k_.nest = plan_group_nest(g, shape, m, warp);
+      used = 1;
+      for (const TileDim& t : k_.nest.tile) used *= t.threads;
+      if (groups() >= m_.cores || m.vector_bytes <= 4) break;
+    }
+    if (used * groups() < 2 * before)
+      k_.nest = usual;
+    else
+      k_.group = used;
   }
 
   // Blocks of the tiles.
@@ -202,6 +210,8 @@ class Groups {
     int64_t m = block(*rows), n = block(*columns);
     while ((m + n + 2 * window_skew) * terms_block * 4 > m_.shared_bytes && std::max(m, n) > warp)
       (m > n ? m : n) /= 2;
+    while (tiles(*rows, m, *columns, n) < m_.cores && std::max(m, n) > 2 * warp)
+      (m > n ? m : n) /= 2;
     k_.group = usual_group;
     const int64_t width = size(*columns).value_or(1) % 4 == 0 && m_.vector_bytes >= 16 ? 4 : 1;
     k_.nest.points = n_.points;
@@ -216,6 +226,16 @@ class Groups {
     k_.stages.push_back(window(*across, *columns));
     k_.stages.push_back(window(*down, *rows));
     return true;
+  }
+
+  // Groups of a product whose blocks have m rows and n columns.
+  int64_t tiles(DimId rows, int64_t m, DimId columns, int64_t n) const {
+    int64_t all = 1;
+    for (DimId d : n_.points) {
+      const int64_t each = d == rows ? m : d == columns ? n : 1;
+      all = std::min((extent(d) + each - 1) / each * all, int64_t{1} << 30);
+    }
+    return all;
   }
 
   int64_t block(DimId d) const {

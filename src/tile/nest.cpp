@@ -45,6 +45,10 @@ void NestLowering::dim(size_t k) {
   Span s = scans ? span(d) : limited(d, reduces(k) ? nest_->guards : nest_->gates);
   if (reduces(k))
     for (const Guard& guard : nest_->limits) limit(d, guard, s);
+  if (reduces(k) && env_.group > 1 && beyond_vanish(d, s)) {
+    s.size = s.most;
+    s.hi = {s.lo[0] + Form(*s.most)};
+  }
   if (const TileDim* t = tile_of(d))
     tiled(k, s, *t);
   else

@@ -205,7 +205,9 @@ class NestLowering {
   PlacementId placement(const std::vector<DimId>& dims);
   Format format(Kind k) const;
   std::optional<std::pair<ExprId, ExprId>> factors(uint32_t part);
-  bool vanishes(ExprId product);
+  bool vanishes(ExprId product, const std::function<bool(const tang::Leaf&)>& zero);
+  bool masked_vanish(ExprId product);
+  bool beyond_vanish(DimId d, const Span& s);
   ValueId advance(uint32_t part, const std::vector<ExprId>& conditions);
   ValueId chosen(const std::vector<ExprId>& conditions, ValueId yes, ValueId no,
                  const std::vector<DimId>& dims);

@@ -403,8 +403,9 @@ std::optional<std::pair<ExprId, ExprId>> NestLowering::factors(uint32_t part) {
   return std::nullopt;
 }
 
-// Whether all factors of a product are 0 where a lane of terms is left out.
-bool NestLowering::vanishes(ExprId product) {
+// Whether all factors of a product are reads that are 0 where they are left out, for which `zero`
+// holds.
+bool NestLowering::vanishes(ExprId product, const std::function<bool(const tang::Leaf&)>& zero) {
   std::vector<ExprId> work = {product};
   while (!work.empty()) {
     const ExprNode n = g.pool[work.back()];
@@ -416,11 +417,42 @@ bool NestLowering::vanishes(ExprId product) {
     if (n.op != Scalar::var) return false;
     const tang::Leaf l = g.leaf(n.variable());
     if (l.what != tang::Leaf::What::read || (l.guarded && l.fill().as_real() != 0)) return false;
-    for (const Mask& m : masks_)
-      if (contains(nest_->reduce, m.dim) &&
-          std::none_of(l.forms.begin(), l.forms.end(),
-                       [&](const Form& f) { return contains(dims_of(g, f), m.dim); }))
+    if (!zero(l)) return false;
+  }
+  return true;
+}
+
+// Whether a lane of terms that is left out adds products of zeros.
+bool NestLowering::masked_vanish(ExprId product) {
+  return vanishes(product, [&](const tang::Leaf& l) {
+    return std::all_of(masks_.begin(), masks_.end(), [&](const Mask& m) {
+      return !contains(nest_->reduce, m.dim) ||
+             std::any_of(l.forms.begin(), l.forms.end(),
+                         [&](const Form& f) { return contains(dims_of(g, f), m.dim); });
+    });
+  });
+}
+
+// Whether terms beyond the end of a block are products of the zeros that windows are filled with.
+bool NestLowering::beyond_vanish(DimId d, const Span& s) {
+  if (!s.most || s.size || s.lo.size() != 1 || left_.empty()) return false;
+  const auto zero = [&](const tang::Leaf& l) {
+    const Place& place = env_.places.at(l.tensor);
+    if (!place.filled) return false;
+    bool moves = false;
+    for (size_t a = 0; a < l.forms.size(); ++a) {
+      if (!contains(dims_of(g, l.forms[a]), d)) continue;
+      const auto extent = b.kernel()[place.memory].extents[a].constant();
+      if (l.forms[a] != Form::coordinate(d) || place.origin[a] != s.lo[0] || extent < s.most)
         return false;
+      moves = true;
+    }
+    return moves;
+  };
+  for (uint32_t part = 0; part < left_.size(); ++part) {
+    const auto product = factors(part);
+    if (!product || !vanishes(product->first, zero) || !vanishes(product->second, zero))
+      return false;
   }
   return true;
 }
@@ -444,7 +476,7 @@ ValueId NestLowering::advance(uint32_t part, const std::vector<ExprId>& conditio
     next = expanded(eval(p.step), before.dims);
   }
   const bool zero =
-      product && lanes_left_out && vanishes(product->first) && vanishes(product->second);
+      product && lanes_left_out && masked_vanish(product->first) && masked_vanish(product->second);
   if (conditions.empty() && (!lanes_left_out || zero)) return next;
   return chosen(conditions, next, before.value, before.dims);
 }
