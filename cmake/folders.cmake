@@ -1,6 +1,6 @@
 # One static library per folder of src/ that has sources, in flow order: each links those before it.
 
-set(TANG_FOLDERS base expr view ir front eval rewrite target schedule tile loop emit run verify models cli)
+set(TANG_FOLDERS base expr view ir front eval rewrite target schedule tile loop emit run verify models api cli)
 
 tang_precompile(tang_precompiled "tang_deps;tang_options" ${TANG_COMMON_HEADERS})
 
@@ -21,7 +21,13 @@ foreach(folder IN LISTS TANG_FOLDERS)
   add_library(tang_${folder} STATIC ${sources})
   add_dependencies(tang_${folder} tang_version)
   target_include_directories(tang_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
+  # libtang.so is made of the same objects (package.cmake), and exports the C interface alone.
+  set_target_properties(tang_${folder} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_link_libraries(tang_${folder} PUBLIC ${TANG_LIBRARIES} tang_deps tang_options)
+  if(folder STREQUAL "api")
+    target_include_directories(tang_api PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  endif()
   tang_use_precompiled(tang_${folder} tang_precompiled)
   if(folder STREQUAL "run" AND TANG_GLSLANG)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/run/spirv.cpp PROPERTIES

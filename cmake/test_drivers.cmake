@@ -68,3 +68,14 @@ if(swiftshader)
   tang_device_test(swiftshader examples webgpu "${small}" ${dawn}
     VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
 endif()
+
+# libtang.so with PyTorch, skipped where that or a GPU is not there.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(Python3_FOUND)
+  add_test(NAME device.dlpack_torch
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tests/drivers/dlpack_torch.py
+            $<TARGET_FILE:tang_c>
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(device.dlpack_torch PROPERTIES LABELS device TIMEOUT 600
+    SKIP_RETURN_CODE 77)
+endif()

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/text.h"
+#include "run/devices.h"
 
 namespace tang::cli {
 
@@ -117,7 +118,7 @@ Outcome<void> devices_command(Session& s) {
   };
   if (const auto cc = find_compiler("", s.environment.path, s.environment.temp_dir))
     add("c", cc->version.substr(0, cc->version.find('\n')), 1);
-  for (const std::string& name : Session::driver_names()) {
+  for (const std::string& name : driver_names()) {
     const auto gpu = s.gpu(name);
     if (!gpu) continue;
     const GpuDriver& driver = (*gpu)->driver();

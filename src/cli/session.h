@@ -77,7 +77,6 @@ class Session {
   Outcome<void> plan_for(const Capability& c);
   // A driver's device, opened at first use.
   Result<GpuDevice*> gpu(const std::string& name);
-  static const std::vector<std::string>& driver_names();
   Outcome<std::unique_ptr<Executable>> compile(const LoopProgram& program);
   CompileOptions compile_options() const;
   int threads() const;

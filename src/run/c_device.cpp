@@ -263,20 +263,22 @@ Result<std::shared_ptr<Library>> build(const Compiler& compiler, const std::stri
 
 }  // namespace
 
-Result<const Compiler*> CDevice::compiler(const CompileOptions& options) {
+Result<std::shared_ptr<const Compiler>> CDevice::compiler(const CompileOptions& options) {
   const std::string key = options.cc + "\n" + options.path;
+  const std::lock_guard lock(mutex_);
   if (!compiler_ || compiler_key_ != key) {
     auto found = find_compiler(options.cc, options.path, options.temp_dir);
     if (!found) return tl::unexpected(found.error());
-    compiler_ = *found;
+    compiler_ = std::make_shared<const Compiler>(std::move(*found));
     compiler_key_ = key;
   }
-  return &*compiler_;
+  return compiler_;
 }
 
 // Executables of one number of threads share them.
 std::shared_ptr<ThreadPool> CDevice::pool(int threads) {
   if (threads <= 1) return nullptr;
+  const std::lock_guard lock(mutex_);
   if (!pool_ || pool_threads_ != threads) pool_ = std::make_shared<ThreadPool>(threads);
   pool_threads_ = threads;
   return pool_;

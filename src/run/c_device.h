@@ -5,6 +5,7 @@
 // unusable.
 #pragma once
 
+#include <mutex>
 #include <optional>
 
 #include "run/compiler.h"
@@ -13,6 +14,7 @@
 
 namespace tang {
 
+// Thread-safe.
 class CDevice : public Device {
  public:
   std::string_view name() const override { return "c"; }
@@ -27,10 +29,11 @@ class CDevice : public Device {
       Diagnostics& warnings);
 
  private:
-  Result<const Compiler*> compiler(const CompileOptions& options);
+  Result<std::shared_ptr<const Compiler>> compiler(const CompileOptions& options);
   std::shared_ptr<ThreadPool> pool(int threads);
 
-  std::optional<Compiler> compiler_;
+  std::mutex mutex_;
+  std::shared_ptr<const Compiler> compiler_;
   std::string compiler_key_;  // the options it was found with
   std::shared_ptr<ThreadPool> pool_;
   int pool_threads_ = 0;

@@ -17,11 +17,15 @@ using cuda::Shared;
 
 class CudaMemory : public GpuMemory {
  public:
-  explicit CudaMemory(Owned<cuda::Address> memory) : memory_(std::move(memory)) {}
-  cuda::Address address() const { return memory_.get(); }
+  explicit CudaMemory(Owned<cuda::Address> memory)
+      : memory_(std::move(memory)), address_(memory_.get()) {}
+  explicit CudaMemory(void* of_the_caller)
+      : address_(reinterpret_cast<cuda::Address>(of_the_caller)) {}
+  cuda::Address address() const { return address_; }
 
  private:
   Owned<cuda::Address> memory_;
+  cuda::Address address_;
 };
 
 class CudaModule : public GpuModule {
@@ -48,6 +52,22 @@ cuda::Address address(const GpuMemory& memory, int64_t offset) {
 std::string describe(const GpuLaunch& launch, int64_t threads) {
   return fmt::format("kernel `{}` ({} groups of {} threads)", launch.kernel, launch.groups,
                      threads);
+}
+
+// Values of the arguments are copied by the driver. The context is current.
+Result<void> put(const cuda::Api& api, const CudaModule& functions, const GpuLaunch& l,
+                 cuda::Stream stream) {
+  const CudaModule::Function& f = functions[l.function];
+  std::vector<cuda::Address> addresses;
+  for (const GpuBinding& b : l.bindings) addresses.push_back(address(*b.memory, b.offset));
+  std::vector<int64_t> symbols = l.symbols;
+  std::vector<void*> arguments;
+  for (cuda::Address& a : addresses) arguments.push_back(&a);
+  for (int64_t& s : symbols) arguments.push_back(&s);
+  TANG_CUDA_CALL(describe(l, f.threads), LaunchKernel, f.function, static_cast<unsigned>(l.groups),
+                 1, 1, static_cast<unsigned>(f.threads), 1, 1, 0, stream, arguments.data(),
+                 nullptr);
+  return {};
 }
 
 // The launches of a sequence, to be made graphs of. The context is current.
@@ -78,29 +98,14 @@ class Recorder {
     TANG_CUDA_CALL(what_, StreamBeginCapture, shared_->stream, cuda::capture_thread_local);
     Result<void> launched;
     for (int64_t round = 0; round < rounds && launched; ++round)
-      for (size_t k = 0; k < launches_.size() && launched; ++k) launched = launch(launches_[k]);
+      for (size_t k = 0; k < launches_.size() && launched; ++k)
+        launched = put(api, functions_, launches_[k], shared_->stream);
     cuda::Graph made = nullptr;
     const int code = api.StreamEndCapture(shared_->stream, &made);
     Owned<cuda::Graph> graph(shared_, made, api.GraphDestroy);
     if (!launched) return tl::unexpected(launched.error());
     if (code != 0) return cuda::failure(api, "StreamEndCapture", code, what_);
     return graph;
-  }
-
-  // Values of the arguments are copied by the driver.
-  Result<void> launch(const GpuLaunch& l) const {
-    const cuda::Api& api = shared_->api;
-    const CudaModule::Function& f = functions_[l.function];
-    std::vector<cuda::Address> addresses;
-    for (const GpuBinding& b : l.bindings) addresses.push_back(address(*b.memory, b.offset));
-    std::vector<int64_t> symbols = l.symbols;
-    std::vector<void*> arguments;
-    for (cuda::Address& a : addresses) arguments.push_back(&a);
-    for (int64_t& s : symbols) arguments.push_back(&s);
-    TANG_CUDA_CALL(describe(l, f.threads), LaunchKernel, f.function,
-                   static_cast<unsigned>(l.groups), 1, 1, static_cast<unsigned>(f.threads), 1, 1, 0,
-                   shared_->stream, arguments.data(), nullptr);
-    return {};
   }
 
   std::string describe_all() const {
@@ -252,6 +257,28 @@ class CudaDriver : public GpuDriver {
     Owned<cuda::Event> end(shared_, event, api.EventDestroy);
     return std::make_unique<CudaSequence>(shared_, std::move(recorder), std::move(*graph),
                                           std::move(begin), std::move(end));
+  }
+
+  bool takes_streams() const override { return true; }
+
+  Result<std::unique_ptr<GpuMemory>> adopt(void* address, int device) override {
+    if (device == shared_->device) return std::make_unique<CudaMemory>(address);
+    return error("E0720",
+                 fmt::format("the memory is of device {}, and the program runs on device {}, {}",
+                             device, shared_->device, capability().device),
+                 "move it there, or make that device's context current before compiling");
+  }
+
+  // No events, no graph: the caller's stream may be in capture.
+  Result<void> enqueue(const GpuModule& module, std::span<const GpuLaunch> launches,
+                       void* stream) override {
+    const Current current(*shared_);
+    for (const GpuLaunch& l : launches) {
+      auto put_there = put(shared_->api, static_cast<const CudaModule&>(module), l,
+                           static_cast<cuda::Stream>(stream));
+      if (!put_there) return put_there;
+    }
+    return {};
   }
 
  private:

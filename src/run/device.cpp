@@ -81,4 +81,21 @@ Result<std::unique_ptr<Resident>> Executable::resident(std::span<void* const> bu
   return std::make_unique<HostResident>(*this, buffers, symbols, std::move(*workspace));
 }
 
+namespace {
+
+tl::unexpected<Diagnostic> no_streams() {
+  return error("E0923", "the device does not run on memory and streams of the caller",
+               "give host memory", Exit::no_device);
+}
+
+}  // namespace
+
+Result<int64_t> Executable::stream_workspace_bytes(std::span<const int64_t>) const {
+  return no_streams();
+}
+
+Result<void> Executable::enqueue(const StreamRun&, std::span<const int64_t>) const {
+  return no_streams();
+}
+
 }  // namespace tang

@@ -44,6 +44,14 @@ class Resident {
   virtual Result<void> download_outputs() = 0;
 };
 
+// Memory of the device and a stream that belong to the caller.
+struct StreamRun {
+  std::span<void* const> buffers;  // addresses in that memory, as Program::arguments() orders them
+  int device = 0;                  // its number among the driver's
+  void* workspace = nullptr;       // of stream_workspace_bytes, in that memory
+  void* stream = nullptr;          // the driver's handle, a CUstream; null: the default one
+};
+
 // A compiled program. Thread-safe: runs share nothing but the buffers the caller passes, and the
 // device's threads, which serve one run at a time; others do without.
 class Executable {
@@ -71,6 +79,16 @@ class Executable {
   // is prepared is filled already. The executable outlives it.
   virtual Result<std::unique_ptr<Resident>> resident(std::span<void* const> buffers,
                                                      std::span<const int64_t> symbols) const;
+
+  // Bytes of workspace of enqueue() at these sizes; afterwards enqueue() compiles nothing. E0923
+  // where the device does not run on memory of the caller.
+  virtual Result<int64_t> stream_workspace_bytes(std::span<const int64_t> symbols) const;
+  // Puts all kernels on the caller's stream and returns; what they compute is there when the stream
+  // has come so far. Waits for nothing and allocates nothing on the device: the stream may be in
+  // capture. The executable, the memory and the workspace, which no other stream uses meanwhile,
+  // outlive the kernels and what was captured. What is prepared is filled already. E0719 for
+  // addresses that are no multiples of 16, E0720 for another device.
+  virtual Result<void> enqueue(const StreamRun& run, std::span<const int64_t> symbols) const;
 
   virtual const LoopProgram& program() const = 0;
 };

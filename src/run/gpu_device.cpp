@@ -201,6 +201,23 @@ Result<std::unique_ptr<Resident>> GpuExecutable::resident(std::span<void* const>
   return std::make_unique<GpuResident>(program_, std::move(*memory), buffers);
 }
 
+Result<int64_t> GpuExecutable::stream_workspace_bytes(std::span<const int64_t> symbols) const {
+  const std::lock_guard lock(program_->mutex());
+  if (!program_->driver().takes_streams()) return Executable::stream_workspace_bytes(symbols);
+  const auto guest = GpuGuest::make(*program_, symbols);
+  if (!guest) return tl::unexpected(guest.error());
+  return guest->workspace_bytes();
+}
+
+Result<void> GpuExecutable::enqueue(const StreamRun& run, std::span<const int64_t> symbols) const {
+  if (auto ok = check_count("buffers", run.buffers.size(), program().arguments().size()); !ok)
+    return ok;
+  const std::lock_guard lock(program_->mutex());
+  const auto guest = GpuGuest::make(*program_, symbols);
+  if (!guest) return tl::unexpected(guest.error());
+  return guest->enqueue(run);
+}
+
 GpuDevice::GpuDevice(std::unique_ptr<GpuDriver> driver) : shared_(std::make_shared<GpuShared>()) {
   shared_->driver = std::move(driver);
 }

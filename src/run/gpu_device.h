@@ -37,6 +37,8 @@ class GpuExecutable : public Executable {
   // May outlive the executable.
   Result<std::unique_ptr<Resident>> resident(std::span<void* const> buffers,
                                              std::span<const int64_t> symbols) const override;
+  Result<int64_t> stream_workspace_bytes(std::span<const int64_t> symbols) const override;
+  Result<void> enqueue(const StreamRun& run, std::span<const int64_t> symbols) const override;
   const LoopProgram& program() const override;
 
   // What the compiler says of a kernel's function, of the form for 32-bit indices where it is

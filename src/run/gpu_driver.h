@@ -6,7 +6,8 @@
 // how to get it; E0912 (exit 3) the device is lost or a call of the driver failed, with its name
 // and the driver's own word; E0913 (exit 5) out of memory, with the bytes asked for and those
 // there; E0999 the driver refused a kernel's source, with its log; E0921 (exit 4) a launch that
-// exceeds a limit, with kernel, grid, group and limit.
+// exceeds a limit, with kernel, grid, group and limit; E0923 (exit 3) for memory or a stream of the
+// caller's that the driver does not take.
 #pragma once
 
 #include <cstddef>
@@ -72,6 +73,17 @@ class GpuDriver {
   // The module and the memory outlive the sequence.
   virtual Result<std::unique_ptr<GpuSequence>> record(const GpuModule& module,
                                                       std::span<const GpuLaunch> launches) = 0;
+
+  // For callers that have memory and a stream of their own: whether the driver takes them.
+  virtual bool takes_streams() const { return false; }
+  // Memory at an address of device `device`, by the driver's numbers; the caller frees it. E0720
+  // for another device than the driver's.
+  virtual Result<std::unique_ptr<GpuMemory>> adopt(void* address, int device);
+  // Puts the launches on the caller's stream, one after the other, and returns. Waits for nothing
+  // and allocates nothing on the device, so that the stream may be in capture. The module and the
+  // memory outlive what was put there.
+  virtual Result<void> enqueue(const GpuModule& module, std::span<const GpuLaunch> launches,
+                               void* stream);
 };
 
 // Each opens the driver and a device of it; settings come as options, not from the environment.

@@ -12,8 +12,6 @@ namespace {
 using loop::BufferId;
 using loop::Role;
 
-constexpr int64_t unknown_trips = 1024;
-
 // Memory is a whole number of the widest accesses, and never empty.
 int64_t rounded(int64_t bytes) { return std::max<int64_t>(16, (bytes + 15) / 16 * 16); }
 
@@ -28,37 +26,14 @@ Result<std::unique_ptr<GpuPlaced>> GpuPlaced::make(GpuProgram& program,
   auto bytes = program.sizes(symbols);
   if (!bytes) return tl::unexpected(bytes.error());
   placed->bytes_ = std::move(*bytes);
-  if (auto ok = placed->check_limits(); !ok) return tl::unexpected(ok.error());
+  if (auto ok = program.check_limits(symbols, placed->bytes_); !ok)
+    return tl::unexpected(ok.error());
   const auto form = program.form(program.needs_wide(symbols));
   if (!form) return tl::unexpected(form.error());
   placed->form_ = *form;
   if (auto ok = placed->allocate(); !ok) return tl::unexpected(ok.error());
   placed->single_.resize(program.program().kernels.size());
   return placed;
-}
-
-Result<void> GpuPlaced::check_limits() const {
-  const LoopProgram& p = program_.program();
-  const Capability& c = program_.driver().capability();
-  const std::string device = c.device.empty() ? std::string(program_.driver().name()) : c.device;
-  const auto too_large = [&](std::string what) {
-    return error("E0921", fmt::format("{} on {}", what, device),
-                 "choose smaller sizes, or another device", Exit::target_limit);
-  };
-  for (size_t k = 0; k < p.buffers.size(); ++k) {
-    const auto id = static_cast<BufferId>(k);
-    if (!program_.bound_by_kernels(id) && !program_.bound_by_prepares(id)) continue;
-    if (bytes_[k] > c.binding_bytes)
-      return too_large(fmt::format("`{}` is {} bytes, more than the {} that a kernel can bind",
-                                   p.buffers[k].name, bytes_[k], c.binding_bytes));
-    const int64_t count = p.buffers[k].count.evaluate(symbols_).value_or(0);
-    if (!c.wide_addresses && count >= int64_t{1} << 31)
-      return too_large(
-          fmt::format("`{}` has {} elements, more than the 2147483647 that a kernel "
-                      "can address",
-                      p.buffers[k].name, count));
-  }
-  return {};
 }
 
 // Each owner gets memory of its own; workspace shares it where lives are apart.
@@ -138,18 +113,9 @@ Result<void> GpuPlaced::download(BufferId id, void* host) {
 }
 
 GpuLaunch GpuPlaced::launch(const loop::Kernel& kernel, size_t function) const {
-  GpuLaunch launch;
-  launch.function = form_->first + function;
-  launch.kernel = kernel.name;
-  for (const BufferId id : bindings(program_.program(), kernel)) {
-    const size_t slot = slots_[index(id)];
-    launch.bindings.push_back({memory_[slot].get(), 0, rounded(bytes_[index(id)])});
-  }
-  for (const ParamId symbol : form_->source.functions[function].symbols)
-    launch.symbols.push_back(symbols_[index(symbol)]);
-  const int64_t most = std::max<int64_t>(1, program_.driver().capability().groups);
-  launch.groups = std::clamp<int64_t>(trips(kernel, symbols_, unknown_trips), 1, most);
-  return launch;
+  return make_launch(program_, *form_, kernel, function, symbols_, [&](BufferId id) {
+    return GpuBinding{memory_[slots_[index(id)]].get(), 0, rounded(bytes_[index(id)])};
+  });
 }
 
 Result<double> GpuPlaced::run_all(std::unique_ptr<GpuSequence>& sequence,

@@ -10,6 +10,7 @@ namespace {
 
 using loop::BufferId;
 
+constexpr int64_t unknown_trips = 1024;
 constexpr int64_t narrow_limit = int64_t{1} << 30;  // of elements and symbols (gpu_source.h)
 
 std::vector<bool> bound(const LoopProgram& program, std::span<const loop::Kernel> kernels) {
@@ -87,12 +88,51 @@ Result<std::vector<int64_t>> GpuProgram::sizes(std::span<const int64_t> symbols)
   return result;
 }
 
+Result<void> GpuProgram::check_limits(std::span<const int64_t> symbols,
+                                      std::span<const int64_t> bytes) const {
+  const LoopProgram& p = program_;
+  const Capability& c = driver().capability();
+  const std::string device = c.device.empty() ? std::string(driver().name()) : c.device;
+  const auto too_large = [&](std::string what) {
+    return error("E0921", fmt::format("{} on {}", what, device),
+                 "choose smaller sizes, or another device", Exit::target_limit);
+  };
+  for (size_t k = 0; k < p.buffers.size(); ++k) {
+    const auto id = static_cast<BufferId>(k);
+    if (!bound_by_kernels(id) && !bound_by_prepares(id)) continue;
+    if (bytes[k] > c.binding_bytes)
+      return too_large(fmt::format("`{}` is {} bytes, more than the {} that a kernel can bind",
+                                   p.buffers[k].name, bytes[k], c.binding_bytes));
+    const int64_t count = p.buffers[k].count.evaluate(symbols).value_or(0);
+    if (!c.wide_addresses && count >= int64_t{1} << 31)
+      return too_large(
+          fmt::format("`{}` has {} elements, more than the 2147483647 that a kernel "
+                      "can address",
+                      p.buffers[k].name, count));
+  }
+  return {};
+}
+
 bool GpuProgram::needs_wide(std::span<const int64_t> symbols) const {
   const auto large = [&](const loop::Buffer& b) {
     return b.count.evaluate(symbols).value_or(0) >= narrow_limit;
   };
   return std::any_of(symbols.begin(), symbols.end(), [](int64_t s) { return s >= narrow_limit; }) ||
          std::any_of(program_.buffers.begin(), program_.buffers.end(), large);
+}
+
+GpuLaunch make_launch(const GpuProgram& program, const GpuProgram::Form& form,
+                      const loop::Kernel& kernel, size_t function, std::span<const int64_t> symbols,
+                      const std::function<GpuBinding(BufferId)>& bind) {
+  GpuLaunch launch;
+  launch.function = form.first + function;
+  launch.kernel = kernel.name;
+  for (const BufferId id : bindings(program.program(), kernel)) launch.bindings.push_back(bind(id));
+  for (const ParamId symbol : form.source.functions[function].symbols)
+    launch.symbols.push_back(symbols[index(symbol)]);
+  const int64_t most = std::max<int64_t>(1, program.driver().capability().groups);
+  launch.groups = std::clamp<int64_t>(trips(kernel, symbols, unknown_trips), 1, most);
+  return launch;
 }
 
 }  // namespace tang

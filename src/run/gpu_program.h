@@ -1,10 +1,12 @@
 // A program on a GPU: its kernels built for a driver, and its memory there at given sizes.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 
 #include "emit/workspace.h"
+#include "run/device.h"
 #include "run/gpu_driver.h"
 
 namespace tang {
@@ -47,6 +49,9 @@ class GpuProgram {
   // Whether indices at these sizes, which are valid, need 64 bits.
   bool needs_wide(std::span<const int64_t> symbols) const;
 
+  // E0921 for a buffer that no kernel of the device can bind, or address.
+  Result<void> check_limits(std::span<const int64_t> symbols, std::span<const int64_t> bytes) const;
+
   // Whether some kernel (some prepare) binds the memory that this buffer owns.
   bool bound_by_kernels(loop::BufferId id) const { return by_kernels_[loop::index(id)]; }
   bool bound_by_prepares(loop::BufferId id) const { return by_prepares_[loop::index(id)]; }
@@ -57,6 +62,30 @@ class GpuProgram {
   WorkspacePlan workspace_;
   std::vector<bool> by_kernels_, by_prepares_;
   std::optional<Form> forms_[2];
+};
+
+// A launch of a kernel, which is a function of `form`; `bind` gives the memory of each buffer.
+GpuLaunch make_launch(const GpuProgram& program, const GpuProgram::Form& form,
+                      const loop::Kernel& kernel, size_t function, std::span<const int64_t> symbols,
+                      const std::function<GpuBinding(loop::BufferId)>& bind);
+
+// A program at given sizes on memory of the caller. Callers hold the lock; the program outlives it.
+class GpuGuest {
+ public:
+  static Result<GpuGuest> make(GpuProgram& program, std::span<const int64_t> symbols);
+
+  int64_t workspace_bytes() const { return workspace_.total; }
+  // See Executable::enqueue.
+  Result<void> enqueue(const StreamRun& run) const;
+
+ private:
+  explicit GpuGuest(GpuProgram& program) : program_(&program) {}
+
+  GpuProgram* program_;
+  std::vector<int64_t> symbols_;
+  std::vector<int64_t> bytes_;  // by BufferId
+  WorkspaceSizes workspace_;
+  const GpuProgram::Form* form_ = nullptr;
 };
 
 // The memory of a program at given sizes, and the launches over it. Callers hold the lock; the
@@ -80,7 +109,6 @@ class GpuPlaced {
 
  private:
   GpuPlaced(GpuProgram& program, std::span<const int64_t> symbols);
-  Result<void> check_limits() const;
   Result<void> allocate();
   void place_workspace();
   GpuLaunch launch(const loop::Kernel& kernel, size_t function) const;

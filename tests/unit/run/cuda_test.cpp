@@ -112,8 +112,9 @@ struct Fakes {
   std::vector<std::string> calls;
   std::string fails;  // a call of this name does
   int code = 700;
-  int pushed = 0;    // contexts
-  int64_t live = 0;  // objects
+  int pushed = 0;          // contexts
+  int64_t live = 0;        // objects
+  void* stream = nullptr;  // of the last launch
 };
 Fakes* fakes = nullptr;
 
@@ -195,7 +196,8 @@ cuda::Api fake_api() {
   a.GraphExecDestroy = [](GraphExec) { return drop("GraphExecDestroy"); };
   a.GraphDestroy = [](Graph) { return drop("GraphDestroy"); };
   a.LaunchKernel = [](Function, unsigned gx, unsigned, unsigned, unsigned bx, unsigned, unsigned,
-                      unsigned, Stream, void** arguments, void**) {
+                      unsigned, Stream stream, void** arguments, void**) {
+    fakes->stream = stream;
     uint64_t first = 0, last = 0;
     std::memcpy(&first, arguments[0], 8);
     std::memcpy(&last, arguments[1], 8);
@@ -294,6 +296,34 @@ TEST_F(CudaFakeTest, ManyRoundsAreLaunchedTogether) {
     EXPECT_EQ(count("GraphLaunch"), 2 + 3);
     EXPECT_EQ(count("LaunchKernel"), first ? 128 : 0);
   }
+}
+
+// The caller's stream may be in capture: kernels are put there, and nothing else is done.
+TEST_F(CudaFakeTest, PutsLaunchesOnTheCallersStream) {
+  Ready r;
+  if (!r.make()) GTEST_SKIP() << "no NVRTC for sm_80";
+  ASSERT_TRUE(r.driver->takes_streams());
+  auto adopted = r.driver->adopt(reinterpret_cast<void*>(uintptr_t{8192}), 7);
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  r.launches[0].bindings = {{adopted->get(), 16, 256}};
+  fakes_.calls.clear();
+  int stream = 0;
+  ASSERT_TRUE(r.driver->enqueue(*r.module, r.launches, &stream));
+  EXPECT_THAT(fakes_.calls, ElementsAre("Launch 4 32 8208 11", "LaunchKernel",
+                                        "Launch 5 32 4352 12", "LaunchKernel"));
+  EXPECT_EQ(fakes_.stream, &stream);
+  const int64_t live = fakes_.live;
+  adopted->reset();
+  EXPECT_EQ(fakes_.live, live) << "memory of the caller is not freed";
+
+  const auto elsewhere = r.driver->adopt(nullptr, 1);
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().id, "E0720");
+  fakes_.fails = "LaunchKernel";
+  const auto failed = r.driver->enqueue(*r.module, r.launches, &stream);
+  fakes_.fails.clear();
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("kernel `t` (4 groups of 32 threads): cuLaunch"));
 }
 
 // Whatever call fails, a run does not succeed, and nothing is left behind.

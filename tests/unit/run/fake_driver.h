@@ -17,7 +17,8 @@ struct FakeLog {
   int64_t live_bytes = 0;
   // What a launch does to the bytes of its bindings.
   std::function<void(const GpuLaunch&, std::vector<std::byte*>)> run;
-  std::string fails;  // a launch of this kernel does
+  std::string fails;     // a launch of this kernel does
+  bool streams = false;  // of the caller's are taken
 
   size_t count(std::string_view prefix) const {
     size_t n = 0;
@@ -28,14 +29,20 @@ struct FakeLog {
 
 class FakeMemory : public GpuMemory {
  public:
-  FakeMemory(FakeLog& log, int64_t bytes) : bytes(static_cast<size_t>(bytes)), log_(log) {
+  FakeMemory(FakeLog& log, int64_t bytes)
+      : log_(log), owned_(static_cast<size_t>(bytes)), data(owned_.data()) {
     log_.live_bytes += bytes;
   }
-  ~FakeMemory() override { log_.live_bytes -= static_cast<int64_t>(bytes.size()); }
-  std::vector<std::byte> bytes;
+  FakeMemory(FakeLog& log, void* of_the_caller)
+      : log_(log), data(static_cast<std::byte*>(of_the_caller)) {}
+  ~FakeMemory() override { log_.live_bytes -= static_cast<int64_t>(owned_.size()); }
 
  private:
   FakeLog& log_;
+  std::vector<std::byte> owned_;
+
+ public:
+  std::byte* const data;
 };
 
 class FakeModule : public GpuModule {
@@ -49,15 +56,18 @@ class FakeSequence : public GpuSequence {
       : log_(log), launches_(launches.begin(), launches.end()) {}
   Result<double> run(int64_t rounds) override {
     for (int64_t k = 0; k < rounds; ++k)
-      for (const GpuLaunch& launch : launches_) {
-        log_.calls.push_back(fmt::format("launch {} {}", launch.kernel, launch.groups));
-        if (launch.kernel == log_.fails) return error("E0912", launch.kernel, "", Exit::no_device);
-        std::vector<std::byte*> bytes;
-        for (const GpuBinding& b : launch.bindings)
-          bytes.push_back(static_cast<FakeMemory*>(b.memory)->bytes.data() + b.offset);
-        if (log_.run) log_.run(launch, bytes);
-      }
+      for (const GpuLaunch& launch : launches_)
+        if (auto ok = run_one(log_, launch); !ok) return tl::unexpected(ok.error());
     return static_cast<double>(rounds) * 0.5;
+  }
+  static Result<void> run_one(FakeLog& log, const GpuLaunch& launch) {
+    log.calls.push_back(fmt::format("launch {} {}", launch.kernel, launch.groups));
+    if (launch.kernel == log.fails) return error("E0912", launch.kernel, "", Exit::no_device);
+    std::vector<std::byte*> bytes;
+    for (const GpuBinding& b : launch.bindings)
+      bytes.push_back(static_cast<FakeMemory*>(b.memory)->data + b.offset);
+    if (log.run) log.run(launch, bytes);
+    return {};
   }
 
  private:
@@ -93,18 +103,33 @@ class FakeDriver : public GpuDriver {
   }
   Result<void> write(GpuMemory& to, int64_t offset, std::span<const std::byte> from) override {
     log_.calls.push_back(fmt::format("write {}", from.size()));
-    std::memcpy(static_cast<FakeMemory&>(to).bytes.data() + offset, from.data(), from.size());
+    std::memcpy(static_cast<FakeMemory&>(to).data + offset, from.data(), from.size());
     return {};
   }
   Result<void> read(const GpuMemory& from, int64_t offset, std::span<std::byte> to) override {
     log_.calls.push_back(fmt::format("read {}", to.size()));
-    std::memcpy(to.data(), static_cast<const FakeMemory&>(from).bytes.data() + offset, to.size());
+    std::memcpy(to.data(), static_cast<const FakeMemory&>(from).data + offset, to.size());
     return {};
   }
   Result<std::unique_ptr<GpuSequence>> record(const GpuModule&,
                                               std::span<const GpuLaunch> launches) override {
     log_.calls.push_back(fmt::format("record {}", launches.size()));
     return std::make_unique<FakeSequence>(log_, launches);
+  }
+
+  // Streams are taken where the log says so; what is put on one runs at once.
+  bool takes_streams() const override { return log_.streams; }
+  Result<std::unique_ptr<GpuMemory>> adopt(void* address, int device) override {
+    if (!log_.streams) return GpuDriver::adopt(address, device);
+    log_.calls.push_back(fmt::format("adopt {}", device));
+    return std::make_unique<FakeMemory>(log_, address);
+  }
+  Result<void> enqueue(const GpuModule& module, std::span<const GpuLaunch> launches,
+                       void* stream) override {
+    if (!log_.streams) return GpuDriver::enqueue(module, launches, stream);
+    for (const GpuLaunch& launch : launches)
+      if (auto ok = FakeSequence::run_one(log_, launch); !ok) return ok;
+    return {};
   }
 
   std::vector<GpuSource> sources;

@@ -420,5 +420,67 @@ kernel y reads x writes y {
   EXPECT_THAT(x, ElementsAre(1, 4, 3, 4));
 }
 
+// ---- memory and streams of the caller -----------------------------------------------------------
+
+TEST_F(GpuDeviceTest, RunsOnMemoryOfTheCaller) {
+  compute_chain();
+  log_.streams = true;
+  const auto executable = compile(chain);
+  alignas(64) float x[4] = {5, 0, 0, 0}, y[4] = {0, 7, 7, 7};
+  alignas(64) std::byte workspace[128];
+  const int64_t n = 4;
+  ASSERT_EQ(*executable->stream_workspace_bytes({&n, 1}), 128) << "two lines: t and v share one";
+  void* buffers[] = {x, y};
+  log_.calls.clear();
+  const auto ran = executable->enqueue({buffers, 3, workspace, nullptr}, {&n, 1});
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_THAT(y, ElementsAre(33, 7, 7, 7));
+  EXPECT_THAT(log_.calls, ElementsAre("adopt 3", "adopt 3", "adopt 3", "launch t 4", "launch u 4",
+                                      "launch v 4", "launch y 4"))
+      << "nothing is allocated, copied or recorded";
+}
+
+TEST_F(GpuDeviceTest, AFailedLaunchOnAStreamIsAnError) {
+  log_.streams = true;
+  log_.fails = "u";
+  const auto executable = compile(chain);
+  alignas(64) float x[4] = {}, y[4] = {};
+  alignas(64) std::byte workspace[128];
+  const int64_t n = 4;
+  void* buffers[] = {x, y};
+  const auto ran = executable->enqueue({buffers, 0, workspace, nullptr}, {&n, 1});
+  ASSERT_FALSE(ran);
+  EXPECT_EQ(ran.error().id, "E0912");
+  EXPECT_EQ(log_.count("launch y"), 0u) << "later kernels are not launched";
+}
+
+TEST_F(GpuDeviceTest, MemoryThatKernelsCannotUseIsRefused) {
+  log_.streams = true;
+  const auto executable = compile(chain);
+  alignas(64) float x[8] = {}, y[4] = {};
+  alignas(64) std::byte workspace[128];
+  const int64_t n = 4;
+  const auto refusal = [&](void* in, void* out, void* scratch) {
+    void* buffers[] = {in, out};
+    const auto ran = executable->enqueue({buffers, 0, scratch, nullptr}, {&n, 1});
+    return ran ? std::string() : ran.error().id + " " + ran.error().message;
+  };
+  EXPECT_EQ(refusal(x + 1, y, workspace), "E0719 the address of `x` is no multiple of 16");
+  EXPECT_EQ(refusal(x, nullptr, workspace), "E0701 `y` has no memory");
+  EXPECT_EQ(refusal(x, y, nullptr), "E0701 the program needs 128 bytes of workspace on the device");
+  EXPECT_EQ(refusal(x, y, workspace), "");
+}
+
+TEST_F(GpuDeviceTest, DriversWithoutStreamsSaySo) {
+  const auto executable = compile(chain);
+  const int64_t n = 4;
+  const auto bytes = executable->stream_workspace_bytes({&n, 1});
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().id, "E0923");
+  alignas(64) float x[4] = {}, y[4] = {};
+  void* buffers[] = {x, y};
+  EXPECT_EQ(executable->enqueue({buffers, 0, nullptr, nullptr}, {&n, 1}).error().id, "E0923");
+}
+
 }  // namespace
 }  // namespace tang
