@@ -410,6 +410,13 @@ std::optional<int64_t> Builder::constant(Value v) const {
   return integer_value(node);
 }
 
+bool Builder::stays(Value v) const {
+  if (v.id >= kernel_.nodes.size()) return false;
+  const Node& node = kernel_[v];
+  const bool named = node.op == Op::local && kernel_.locals[node.id].kind == LocalKind::let;
+  return named || node.op == Op::constant || node.op == Op::symbol;
+}
+
 std::optional<Value> Builder::fold(Op op, std::span<const Value> args) {
   if (args.size() != 2 || !is_size(args[0]) || !is_size(args[1])) return std::nullopt;
   const auto a = constant(args[0]), b = constant(args[1]);

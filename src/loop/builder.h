@@ -146,6 +146,7 @@ class Builder {
   }
   int lanes(Value v) const { return kernel_.nodes[v.id].lanes; }
   std::optional<int64_t> constant(Value v) const;  // the value of an integer constant
+  bool stays(Value v) const;  // a constant, or a name whose value does not change
   bool failed() const { return failure_.has_value(); }
 
   // The program, verified (verify.h); the builder is empty afterwards.

@@ -205,7 +205,7 @@ void TileLowering::define(tile::ValueId v, std::vector<Value> registers) {
                       format != Format::i32 && format != Format::boolean;
   for (Value& x : registers) {
     x = b.cast(type, b.spread(x, lanes(k_[v].type.placement)));
-    x = b.let(k_[v].name, rounds ? b.round(format, x) : x);
+    if (rounds || !b.stays(x)) x = b.let(k_[v].name, rounds ? b.round(format, x) : x);
   }
   values_[v] = {k_[v].type.placement, std::move(registers)};
 }
