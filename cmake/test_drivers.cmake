@@ -38,14 +38,22 @@ if(swiftshader)
   tang_driver_test(swiftshader VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
 endif()
 
-# device.NAME: every example on a device of a driver, skipped where it is not there.
+# device.NAME: every example on a device of a driver, skipped where it is not there; faults.NAME:
+# faults planted in kernels, which check names.
 function(tang_device_test name)
-  add_test(NAME device.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/examples.sh ${name}
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
-    ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
+  foreach(kind examples faults)
+    set(test device.${name})
+    if(kind STREQUAL "faults")
+      set(test faults.${name})
+    endif()
+    add_test(NAME ${test} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/${kind}.sh ${name}
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${test} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
+      ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
+  endforeach()
 endfunction()
 
+tang_device_test(cuda)
 tang_device_test(opencl)
 if(lavapipe)
   tang_device_test(vulkan VK_ICD_FILENAMES=${lavapipe} VK_DRIVER_FILES=${lavapipe})
@@ -54,3 +62,16 @@ if(swiftshader)
   tang_device_test(webgpu VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader}
     TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)
 endif()
+add_test(NAME faults.vm COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/faults.sh vm
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(faults.vm PROPERTIES LABELS cli TIMEOUT 600
+  ENVIRONMENT "TANG=$<TARGET_FILE:tang>")
+
+# emission.NAME: every example's kernels through the compiler of a language, skipped where it is not
+# there.
+foreach(name cuda msl glsl opencl)
+  add_test(NAME emission.${name} COMMAND unit_emission --gtest_filter=ExamplesCompile.${name}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(emission.${name} PROPERTIES LABELS emission TIMEOUT 1800
+    SKIP_REGULAR_EXPRESSION "SKIPPED")
+endforeach()
