@@ -2,6 +2,7 @@
 // number of threads changes no bit.
 #include <cstring>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
