@@ -25,6 +25,8 @@ Machine::Machine(const Program& program, const Kernel& kernel, std::vector<int64
   for (const Memory& m : k_.memories)
     arguments_.push_back(m.role == Memory::Role::local ? nullptr : arguments[next++]);
   find_memories();
+  for (const NamedPlacement& p : k_.placements)
+    lanes_ = std::max(lanes_, p.placement.count(Level::lane));
 
   // Warps, then the agents that work for them.
   for (RoleId r = 0; r < k_.roles.size(); ++r) {

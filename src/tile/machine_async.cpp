@@ -149,7 +149,7 @@ void Machine::copy_all(Warp& w, const Op& op) {
         std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(at) >= 0; });
     if (!inside(to, at, y) || (holds && !inside(from, at, x)))
       return fault(&w, &op, "out of bounds");
-    const View mine = view(w, static_cast<int32_t>(n % 32));
+    const View mine = view(w, static_cast<int32_t>(n % lanes_));
     write(to, y, holds ? read(from, x, mine) : op.fill, mine);
   });
 }

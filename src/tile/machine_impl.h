@@ -235,6 +235,7 @@ class Machine {
   std::vector<std::vector<int64_t>> slot_base_;  // by channel: byte of member m of ring r, slot s
   std::vector<int64_t> memory_base_;             // by MemoryId
   int64_t shared_bytes_ = 0;
+  int64_t lanes_ = 1;  // of a warp; one where no placement knows of them
   size_t agents_ = 0;
   std::vector<Agent> matrix_agent_, slot_agent_, store_agent_;  // by role copy, channel, warp
 
