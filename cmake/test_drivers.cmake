@@ -51,6 +51,7 @@ endfunction()
 function(tang_device_tests device)
   tang_device_test(${device} examples ${device} "" ${ARGN})
   tang_device_test(${device}.story story ${device} "" ${ARGN})
+  tang_device_test(${device}.faults faults ${device} "" ${ARGN})
 endfunction()
 
 set(dawn TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)
@@ -79,3 +80,16 @@ if(Python3_FOUND)
   set_tests_properties(device.dlpack_torch PROPERTIES LABELS device TIMEOUT 600
     SKIP_RETURN_CODE 77)
 endif()
+add_test(NAME faults.vm COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/faults.sh vm
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(faults.vm PROPERTIES LABELS cli TIMEOUT 600
+  ENVIRONMENT "TANG=$<TARGET_FILE:tang>")
+
+# emission.NAME: every example's kernels through the compiler of a language, skipped where it is not
+# there.
+foreach(name cuda msl glsl opencl)
+  add_test(NAME emission.${name} COMMAND unit_emission --gtest_filter=ExamplesCompile.${name}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(emission.${name} PROPERTIES LABELS emission TIMEOUT 1800
+    SKIP_REGULAR_EXPRESSION "SKIPPED")
+endforeach()

@@ -37,6 +37,8 @@ endfunction()
 
 # Tests that need a driver of Vulkan run for each such driver in one process (test_drivers.cmake).
 set(TANG_DRIVER_TESTS "*Vulkan*:*WebGpu*:*GpuPrograms*")
+# Those of every example with a compiler are called emission.NAME (test_drivers.cmake too).
+set(TANG_COMPILER_TESTS "ExamplesCompile.*")
 
 function(tang_gtest_program kind folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${kind}/${folder}/*.cpp)
@@ -52,7 +54,8 @@ function(tang_gtest_program kind folder)
   endif()
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   gtest_discover_tests(${name}
-    TEST_PREFIX ${kind}.${folder}. TEST_FILTER "-${TANG_DRIVER_TESTS}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+    TEST_PREFIX ${kind}.${folder}. TEST_FILTER "-${TANG_DRIVER_TESTS}:${TANG_COMPILER_TESTS}"
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${kind} TIMEOUT 1200
     ENVIRONMENT "RC_PARAMS=${TANG_TEST_PARAMETERS}")
 endfunction()

@@ -56,28 +56,32 @@ bool is_replaced(const Session& s, const std::string& kernel) {
                      [&](const std::string& w) { return w.substr(0, w.find('=')) == kernel; });
 }
 
+// What a virtual machine finds wrong with a kernel of ours is a wrong result.
+Result<void> as_result(const Session& s, Result<void> ran) {
+  if (!ran && s.options.vm) ran.error().exit = Exit::wrong_result;
+  return ran;
+}
+
 constexpr double most_tile_work = 1 << 23;  // terms of a kernel: seconds on the machine of tiles
 
-// The tile programs of the kernels that have one, each against the oracle; other kernels run
-// compiled. What is wrong is said of the kernel's tile program.
-Outcome<void> check_tiles(Session& s, const Variant& v, const Executable& program,
+// The tile programs of the kernels that have one, each against the oracle; other kernels run as
+// `others` does. What is wrong is said of the kernel's tile program.
+Outcome<void> check_tiles(Session& s, const Variant& v, const KernelRunner& others,
                           const std::map<std::string, const Values*>& want, const CheckOptions& o,
                           ProgramCheck& result) {
-  const std::vector<int64_t> symbols = bound_params(v.graph);
   const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
     const std::string& name = v.program().kernels[k].name;
-    if (v.lowered.tiled[k] && tile_work(v, k) <= most_tile_work) return run_tile(v, k, buffers);
+    if (v.lowered.tiled[k] && tile_work(v, k) <= most_tile_work)
+      return as_result(s, run_tile(v, k, buffers));
     if (v.lowered.tiled[k])
       s.log("", fmt::format("note: the tile program of kernel {} is not run: it computes {:.2g} "
                             "terms, more than {:.2g}",
                             name, tile_work(v, k), most_tile_work));
-    const auto ms = program.run_kernel(k, buffers, symbols);
-    if (!ms) return tl::unexpected(ms.error());
-    return {};
+    return others(k, buffers);
   };
   const auto prepare = [&](std::span<void* const>, std::span<void* const> buffers) -> Result<void> {
     for (size_t k = 0; k < v.lowered.prepared.size(); ++k)
-      if (auto ran = run_prepare_tile(v, k, buffers); !ran) return ran;
+      if (auto ran = run_prepare_tile(v, k, buffers); !ran) return as_result(s, std::move(ran));
     return {};
   };
   auto tiles = check_program(v, s.inputs(), want, run, o, prepare);
@@ -93,8 +97,13 @@ Outcome<void> check_tiles(Session& s, const Variant& v, const Executable& progra
   return {};
 }
 
-// With `replaced`, kernels that --replace names run on the virtual machine, which stays inside of
-// their buffers whatever the given programs do.
+bool is_driver(const std::string& device) {
+  const std::vector<std::string>& all = Session::driver_names();
+  return std::find(all.begin(), all.end(), device) != all.end();
+}
+
+// With `replaced`, kernels that --replace names run on the virtual machine if the device is the
+// host: it stays inside of their buffers whatever the given programs do. A driver runs them.
 Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const Variant& v,
                                     const std::map<std::string, const Values*>& want,
                                     bool replaced) {
@@ -106,7 +115,7 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
     if (!checked) return fail(checked.error());
     return std::move(*checked);
   }
-  // Kernels of groups for a target that is no device here run on the virtual machine alone.
+  // Kernels of groups for a target that is no device here run on the virtual machines alone.
   const std::vector<loop::Kernel>& kernels = v.program().kernels;
   const bool groups = s.options.vm && std::any_of(kernels.begin(), kernels.end(),
                                                   [](const auto& k) { return k.threads > 1; });
@@ -114,13 +123,15 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
   if (!groups) program = s.compile(v.program());
   if (!program) return fail(program.error());
   const std::vector<int64_t> symbols = bound_params(v.graph);
+  const auto compiled = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
+    const auto ms = (*program)->run_kernel(k, buffers, symbols);
+    return ms ? Result<void>() : tl::unexpected(ms.error());
+  };
   const auto run = [&](size_t k, std::span<void* const> buffers) -> Result<void> {
     const loop::Kernel& kernel = v.program().kernels[k];
-    if (s.options.vm || (replaced && is_replaced(s, kernel.name)))
-      return loop::run(v.program(), kernel, buffers, symbols);
-    const auto ms = (*program)->run_kernel(k, buffers, symbols);
-    if (!ms) return tl::unexpected(ms.error());
-    return {};
+    const bool here = replaced && !is_driver(device) && is_replaced(s, kernel.name);
+    if (s.options.vm || here) return as_result(s, loop::run(v.program(), kernel, buffers, symbols));
+    return compiled(k, buffers);
   };
   const auto prepare = [&](std::span<void* const> arguments,
                            std::span<void* const> buffers) -> Result<void> {
@@ -129,14 +140,16 @@ Outcome<ProgramCheck> check_variant(Session& s, const std::string& device, const
       return ms ? Result<void>() : tl::unexpected(ms.error());
     }
     for (const loop::Kernel& kernel : v.program().prepares)
-      if (auto ran = loop::run(v.program(), kernel, buffers, symbols); !ran) return ran;
+      if (auto ran = loop::run(v.program(), kernel, buffers, symbols); !ran)
+        return as_result(s, std::move(ran));
     return {};
   };
   auto checked = check_program(v, s.inputs(), want, run, o, prepare);
   if (!checked) return fail(checked.error());
-  if (s.options.vm && !groups)
-    if (auto ok = check_tiles(s, v, **program, want, o, *checked); !ok)
-      return tl::unexpected(ok.error());
+  if (!s.options.vm) return std::move(*checked);
+  const KernelRunner others = groups ? KernelRunner(run) : KernelRunner(compiled);
+  if (auto ok = check_tiles(s, v, others, want, o, *checked); !ok)
+    return tl::unexpected(ok.error());
   return std::move(*checked);
 }
 

@@ -86,12 +86,13 @@ class Lowering {
   }
 
   std::optional<Diagnostic> kernel(const KernelPlan& k) {
-    tile::InPlace in_place;
+    std::vector<tile::InPlace> in_place;
     for (const OutputPlan& o : s.outputs)
-      if (o.place == Place::in_place && g[o.tensor].node == k.node) in_place = {o.tensor, o.into};
+      if (o.place == Place::in_place && g[o.tensor].node == k.node)
+        in_place.push_back({o.tensor, o.into});
     const auto machine = find_machine(k.machine);
     if (!machine) return machine.error();
-    auto tiled = tile::lower(g, k, **machine, in_place);
+    auto tiled = tile::lower(g, k, **machine, std::move(in_place));
     if (!tiled) return tiled.error();
     Tiled t{result_.tiles.kernels.size(), {}};
     size_t next = 0;

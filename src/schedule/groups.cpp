@@ -304,18 +304,20 @@ class Groups {
   }
 
   bool inlined(std::optional<bool> pivot) {
-    k_.group = std::min<int64_t>(usual_group / 2, m_.threads);
-    for (const int64_t few : {64, 32, 16, 8, 4}) {
-      k_.blocks.clear(), k_.stages.clear();
-      plan_group_blocks(g, k_, m_, few, pivot);
-      if (bytes() > m_.shared_bytes || !shares_points()) continue;
-      Machine m = m_;
-      m.threads = k_.group;
-      NestShape shape = shape_of(g, n_);
-      for (const BlockLoop& b : k_.blocks) shape.sizes[b.dim] = std::min(b.step, extent(b.dim));
-      k_.nest = plan_group_nest(g, shape, m);
-      return true;
-    }
+    for (k_.group = std::min<int64_t>(usual_group / 2, m_.threads); k_.group > 0; k_.group /= 2)
+      for (const int64_t few : {64, 32, 16, 8, 4}) {
+        k_.blocks.clear(), k_.stages.clear();
+        plan_group_blocks(g, k_, m_, few, pivot);
+        // Where smaller blocks can follow, what a fold usually takes is enough.
+        const int64_t folded = few == 4 ? most_folded() : 8;
+        if (bytes(folded) > m_.shared_bytes || !shares_points()) continue;
+        Machine m = m_;
+        m.threads = k_.group;
+        NestShape shape = shape_of(g, n_);
+        for (const BlockLoop& b : k_.blocks) shape.sizes[b.dim] = std::min(b.step, extent(b.dim));
+        k_.nest = plan_group_nest(g, shape, m);
+        return true;
+      }
     return false;
   }
 
@@ -339,8 +341,9 @@ class Groups {
     return total;
   }
 
-  // Windows, states between blocks, and what a block of the pivot form keeps.
-  int64_t bytes() const {
+  // Windows, states between blocks, what a block of the pivot form keeps, and what threads fold
+  // through memory, `folded` elements each.
+  int64_t bytes(int64_t folded) const {
     std::string unknown_tensor;
     const auto windows = Windows(g, k_).bytes(&unknown_tensor);
     if (!windows) return int64_t{1} << 40;
@@ -353,7 +356,13 @@ class Groups {
       rows.insert(rows.end(), n_.reduce.begin(), n_.reduce.end());
       elements += box(rows);
     }
-    return *windows + 4 * elements + 4 * 2 * k_.group * 4;
+    return *windows + 4 * elements + 4 * folded * k_.group;
+  }
+
+  int64_t most_folded() const {
+    int64_t most = 8;
+    for (NodeId i : k_.inlined) most = std::max(most, std::min<int64_t>(box(g[i].points), 16));
+    return most;
   }
 
   Graph& g;

@@ -1,7 +1,6 @@
 #include "tile/barriers.h"
 
 #include <algorithm>
-#include <map>
 
 namespace tang::tile {
 
@@ -22,7 +21,7 @@ void join(Touches& into, const Touches& more) { into.insert(into.end(), more.beg
 
 class Barriers {
  public:
-  explicit Barriers(Kernel& kernel) : k_(kernel) {
+  Barriers(Kernel& kernel, const std::map<MemoryId, MemoryId>& same) : k_(kernel), same_(same) {
     for (uint32_t n = 0; n < k_.ops.size(); ++n)
       for (const Touch& t : touches(n)) (t.stores ? stored_ : read_)[t.memory] = true;
   }
@@ -47,7 +46,9 @@ class Barriers {
       if (r.what != Ref::What::memory) continue;
       const bool stores = op.kind == OpKind::store;
       const ValueId tile = stores ? op.args[0] : op.results[0];
-      all.push_back({number, r.memory, stores, k_[tile].type.placement, r.at});
+      const auto owner = same_.find(r.memory);
+      all.push_back({number, owner == same_.end() ? r.memory : owner->second, stores,
+                     k_[tile].type.placement, r.at});
     }
     return all;
   }
@@ -153,6 +154,10 @@ class Barriers {
   void loop(const Op& op, Path& path) {
     Path inside;
     region(op.body_region, inside);
+    // Trips that run side by side do not meet in arguments.
+    if (op.range.parallel)
+      for (Touches* t : {&inside.since, &inside.first})
+        std::erase_if(*t, [&](const Touch& x) { return k_[x.memory].role != Memory::Role::local; });
     if (meet(inside.since, inside.first, indices_in(op))) {
       std::vector<uint32_t>& ops = k_.regions[index_of(op.body_region)].ops;
       const bool ends = !ops.empty() && k_.ops[ops.back()].kind == OpKind::next;
@@ -176,11 +181,14 @@ class Barriers {
   }
 
   Kernel& k_;
+  const std::map<MemoryId, MemoryId>& same_;
   std::map<MemoryId, bool> stored_, read_;
 };
 
 }  // namespace
 
-void add_barriers(Kernel& kernel) { Barriers(kernel).run(); }
+void add_barriers(Kernel& kernel, const std::map<MemoryId, MemoryId>& same) {
+  Barriers(kernel, same).run();
+}
 
 }  // namespace tang::tile

@@ -18,8 +18,8 @@
 namespace tang::tile {
 
 Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine,
-                            InPlace in_place) {
-  return KernelLowering(g, plan, machine, in_place).run();
+                            std::vector<InPlace> in_place) {
+  return KernelLowering(g, plan, machine, std::move(in_place)).run();
 }
 
 Result<LoweredKernel> lower_prepared(Graph& g, const KernelPlan& plan, const StagePlan& window,
@@ -78,21 +78,33 @@ Result<LoweredKernel> KernelLowering::run() {
   const bool works = std::count(arguments_.begin(), arguments_.end(), TensorId::none) > 0;
   if (works || shared_store(b.kernel()))
     for (Op& op : b.kernel().ops) op.range.parallel = false;
-  if (plan_->group > 1) add_barriers(b.kernel());
+  if (plan_->group > 1) add_barriers(b.kernel(), same_memory());
   return LoweredKernel{b.finish(), std::move(arguments_)};
+}
+
+// Of the arguments that are outputs in place, the inputs that they take the memory of.
+std::map<MemoryId, MemoryId> KernelLowering::same_memory() {
+  std::map<TensorId, MemoryId> memories;
+  size_t next = 0;
+  for (size_t m = 0; m < b.kernel().memories.size(); ++m)
+    if (b.kernel().memories[m].role != Memory::Role::local)
+      memories[arguments_[next++]] = static_cast<MemoryId>(m);
+  std::map<MemoryId, MemoryId> same;
+  for (const InPlace& p : in_place_)
+    if (memories.contains(p.input)) same[memories.at(p.output)] = memories.at(p.input);
+  return same;
 }
 
 // select(c, new, old[p]) over its own element writes under c only.
 void KernelLowering::gate() {
-  if (in_place_.input == TensorId::none || !node_.folds.empty() || node_.targets.size() != 1)
-    return;
+  if (in_place_.empty() || !node_.folds.empty() || node_.targets.size() != 1) return;
   ExprId& value = node_.targets[0].value;
   const ExprNode n = g.pool[value];
   if (n.op != tang::Op::select) return;
   const auto is_old = [&](ExprId e) {
     const ExprNode& m = g.pool[e];
     return m.op == tang::Op::var && g.leaf(m.variable()).what == tang::Leaf::What::read &&
-           g.leaf(m.variable()).tensor == in_place_.input;
+           g.leaf(m.variable()).tensor == in_place_[0].input;
   };
   const bool kept = is_old(n.args[1]);
   if (!kept && !is_old(n.args[2])) return;
@@ -370,7 +382,7 @@ NestShape KernelLowering::shape(const Nest& nest) const {
 bool KernelLowering::in_output() const {
   if (node_.targets.size() != 1 || folds_.parts.size() != 1) return false;
   const TensorId t = node_.targets[0].tensor;
-  if (t == in_place_.output) return false;
+  if (!in_place_.empty() && t == in_place_[0].output) return false;
   return g[t].storage() == env_.real && node_.targets[0].points == node_.points &&
          folds_.parts[0].varies == node_.points && folds_.parts[0].kind == Kind::real;
 }

@@ -22,7 +22,7 @@ struct InPlace {
 // Fresh coordinates and derived expressions are added to the graph. An error names what in the
 // kernel has no tile form.
 Result<LoweredKernel> lower(Graph& g, const KernelPlan& plan, const Machine& machine,
-                            InPlace in_place = {});
+                            std::vector<InPlace> in_place = {});
 
 // The kernel that fills a prepared window of the plan, from the constants that it reads.
 Result<LoweredKernel> lower_prepared(Graph& g, const KernelPlan& plan, const StagePlan& window,

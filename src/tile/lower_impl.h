@@ -10,12 +10,13 @@ namespace tang::tile {
 
 class KernelLowering : private TermBlocks {
  public:
-  KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine, InPlace in_place)
+  KernelLowering(Graph& graph, const KernelPlan& plan, const Machine& machine,
+                 std::vector<InPlace> in_place)
       : g(graph),
         whole_(plan),
         plan_(&plan),
         machine_(of_group(machine, plan)),
-        in_place_(in_place),
+        in_place_(std::move(in_place)),
         node_(graph[plan.node]),
         b(plan.name, plan.machine, std::max<int64_t>(plan.group / 32, 1)) {}
   Result<LoweredKernel> run();
@@ -33,6 +34,7 @@ class KernelLowering : private TermBlocks {
   // Kernel (lower.cpp).
   void begin();
   void gate();
+  std::map<MemoryId, MemoryId> same_memory();
   bool wide() const;
   std::vector<std::string> axis_names(TensorId id) const;
   void argument(TensorId id, Memory::Role role);
@@ -117,7 +119,7 @@ class KernelLowering : private TermBlocks {
   const KernelPlan& whole_;
   const KernelPlan* plan_;  // of the node at hand
   const Machine machine_;
-  const InPlace in_place_;
+  const std::vector<InPlace> in_place_;
   Comprehension node_;
   std::vector<Comprehension> inlined_;  // definitions computed in windows
   KernelBuilder b;

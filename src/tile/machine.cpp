@@ -24,11 +24,9 @@ Machine::Machine(const Program& program, const Kernel& kernel, std::vector<int64
   size_t next = 0;
   for (const Memory& m : k_.memories)
     arguments_.push_back(m.role == Memory::Role::local ? nullptr : arguments[next++]);
-  globals_.resize(k_.memories.size());
-  for (size_t m = 0; m < k_.memories.size(); ++m)
-    if (arguments_[m])
-      globals_[m] = GlobalMemory(arguments_[m]->elements(), k_.memories[m].format,
-                                 k_.memories[m].role != Memory::Role::output);
+  find_memories();
+  for (const NamedPlacement& p : k_.placements)
+    lanes_ = std::max(lanes_, p.placement.count(Level::lane));
 
   // Warps, then the agents that work for them.
   for (RoleId r = 0; r < k_.roles.size(); ++r) {
@@ -81,6 +79,26 @@ Machine::Machine(const Program& program, const Kernel& kernel, std::vector<int64
   agents_ = agent;
 }
 
+// Arguments that are one array are one memory, which has values where one of them is no output.
+void Machine::find_memories() {
+  const size_t count = k_.memories.size();
+  std::vector<uint8_t> written(count), stores(count), reads(count);
+  globals_.resize(count);
+  for (size_t m = 0; m < count; ++m) {
+    const auto first = std::find(arguments_.begin(), arguments_.end(), arguments_[m]);
+    global_of_.push_back(static_cast<size_t>(first - arguments_.begin()));
+    written[global_of_[m]] |= k_.memories[m].role != Memory::Role::output;
+  }
+  for (const Op& op : k_.ops)
+    for (const Ref& r : op.refs)
+      if (r.what == Ref::What::memory)
+        (op.kind == OpKind::store ? stores : reads)[global_of_[index_of(r.memory)]] = true;
+  for (size_t m = 0; m < count; ++m)
+    if (arguments_[m] && global_of_[m] == m)
+      globals_[m] = GlobalMemory(arguments_[m]->elements(), k_.memories[m].format, written[m],
+                                 stores[m] && reads[m]);
+}
+
 void Machine::start_block(int64_t worker) {
   shared_.emplace(shared_bytes_);
   full_.clear(), empty_.clear(), meeting_.clear(), turn_.clear(), last_store_.clear();
@@ -126,6 +144,8 @@ void Machine::start_block(int64_t worker) {
     w.produced.assign(k_.channels.size(), 0), w.consumed.assign(k_.channels.size(), 0);
     w.sequence = w.fenced_at = 0;
     w.phase = 0;
+    w.synced = 0;
+    w.part = static_cast<uint64_t>(worker) + 1;
     w.visits.clear();
     w.done = false;
     w.frames.clear();
@@ -142,7 +162,6 @@ Result<void> Machine::run() {
                           : k_.order->workers > 0 ? std::min(k_.order->workers, all)
                                                   : all;
   for (int64_t worker = 0; worker < workers && !fault_; ++worker) {
-    part_ = static_cast<uint64_t>(worker) + 1;
     start_block(worker);
     run_block();
   }
@@ -206,7 +225,7 @@ bool Machine::complete_one() {
 void Machine::perform(Agent agent) {
   Pending p = std::move(queue_[agent].front());
   queue_[agent].pop_front();
-  p.perform({agent, p.number, &p.knows, &p.fenced, true});
+  p.perform({agent, p.number, &p.knows, &p.fenced, true, p.part});
   if (const std::string text = shared_->take_fault(); !text.empty()) fault(nullptr, nullptr, text);
   performed_[agent] = p.number;
   p.knows[agent] = p.number;
@@ -317,7 +336,10 @@ bool Machine::begin_op(Warp& w, Frame& f, const Op& op) {
   if (f.current < 0 || f.current >= f.trips) return false;
   if (!f.op || f.op->kind != OpKind::loop) return true;
   const Op::Range& r = f.op->range;
-  if (r.parallel) part_ = (op_number(*f.op) + uint64_t{1}) << 40 | static_cast<uint64_t>(f.current);
+  if (r.parallel) {
+    const auto next = (uint64_t{1} << 40) + parts_.size();
+    w.part = parts_.try_emplace({f.part, op_number(*f.op), f.current}, next).first->second;
+  }
   if (r.tiles)
     for (size_t a = 0; a < r.indices.size(); ++a)
       w.index[index(r.indices[a])] = f.tiles[static_cast<size_t>(f.current)][a];
@@ -342,6 +364,7 @@ bool Machine::enter(Warp& w, const Op& op) {
   Frame f;
   f.op = &op;
   f.region = op.body_region;
+  f.part = w.part;
   std::vector<int64_t> index = w.index;
   for (const auto* forms : {&op.holds, &op.range.lo, &op.range.hi})
     if (!add_gathered(w, *forms, index)) return true;
@@ -394,7 +417,7 @@ void Machine::leave(Warp& w) {
     w.frames.back().current = w.frames.back().trips - 1;
     for (size_t c = 0; c < op->results.size(); ++c) results.push_back(lookup(w, next->args[c]));
   }
-  if (op && op->range.parallel) part_ = 1;
+  w.part = w.frames.back().part;
   w.frames.pop_back();
   if (w.frames.empty()) {
     w.done = true;

@@ -30,7 +30,7 @@ struct MachineOptions {
 };
 
 // Runs a verified kernel on its arguments (one array for each argument in the order declared, with
-// the kernel's extents at these params). E0421 with the first fault.
+// the kernel's extents at these params; arguments may be one array). E0421 with the first fault.
 Result<void> run(const Program& program, const Kernel& kernel, const std::vector<int64_t>& params,
                  const std::vector<Array*>& arguments, const MachineOptions& options = {});
 

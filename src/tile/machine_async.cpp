@@ -65,6 +65,7 @@ void Machine::copy_in(Warp& w, const Op& op) {
   const Agent agent = agent_of_slot(s.channel, s.ring, s.slot);
   p.number = ++issued_[agent];
   p.knows = w.knows, p.fenced = w.fenced;
+  p.part = w.part;
   p.perform = [this, from, to, origin, index, box = m.box](const View& view) {
     Point x(origin.size()), y;
     for_box(from.memory->axes, box, index, [&](const std::vector<int64_t>& at, int64_t) {
@@ -101,6 +102,7 @@ void Machine::copy_out(Warp& w, const Op& op) {
   const Agent agent = store_agent_[w.id];
   p.number = ++issued_[agent];
   p.knows = w.knows, p.fenced = w.fenced;
+  p.part = w.part;
   p.perform = [this, from, to, origin, index, box = m.box, use = m.use](const View& view) {
     Point x(origin.size()), y;
     for_box(to.memory->axes, box, index, [&](const std::vector<int64_t>& at, int64_t) {
@@ -114,7 +116,7 @@ void Machine::copy_out(Warp& w, const Op& op) {
       const double value = read(from, y, view);
       if (!within) return;
       if (use == TensorMap::Use::add)
-        add(to, x, value);
+        add(to, x, value, view);
       else
         write(to, x, value, view);
     });
@@ -147,7 +149,8 @@ void Machine::copy_all(Warp& w, const Op& op) {
         std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(at) >= 0; });
     if (!inside(to, at, y) || (holds && !inside(from, at, x)))
       return fault(&w, &op, "out of bounds");
-    write(to, y, holds ? read(from, x, view(w)) : op.fill, view(w));
+    const View mine = view(w, static_cast<int32_t>(n % lanes_));
+    write(to, y, holds ? read(from, x, mine) : op.fill, mine);
   });
 }
 
@@ -328,6 +331,7 @@ void Machine::issue(Warp& w, const Op& op, Gathering& g) {
   Pending p;
   p.number = ++issued_[agent];
   p.knows = w.knows, p.fenced = w.fenced;
+  p.part = w.part;
   std::map<const Ref*, Place> places;
   for (const Ref& r : op.refs)
     if (r.what != Ref::What::none) places[&r] = place(w, r);

@@ -11,6 +11,20 @@ namespace tang::tile {
 
 // ---- elements ----------------------------------------------------------------------------------
 
+namespace {
+
+// Of the threads that hold the same, whether this is the first.
+bool leads(const Placement& p, const Position& at) {
+  for (size_t k = 0; k < p.digits.size(); ++k) {
+    const Digit& d = p.digits[k];
+    const bool thread = d.level == Level::lane || d.level == Level::warp;
+    if (thread && d.use == Use::replica && p.digit(k, at) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 int64_t Machine::Flat::at(const std::vector<int64_t>& index) const {
   int64_t x = base;
   for (const auto& [dim, coeff] : terms) x += coeff * index[dim];
@@ -82,6 +96,7 @@ const Machine::Layout& Machine::layout(PlacementId id, int64_t within) {
       const Point x = p.coordinates(at);
       known.coordinates.insert(known.coordinates.end(), x.begin(), x.end());
       known.at.push_back(at);
+      known.leads.push_back(leads(p, at));
     }
   return known;
 }
@@ -93,8 +108,8 @@ std::shared_ptr<Part> Machine::new_part(PlacementId p, int64_t within) {
   return part;
 }
 
-View Machine::view(const Warp& w) const {
-  return {w.id, w.knows[w.id], &w.knows, &w.fenced, false};
+View Machine::view(const Warp& w, int32_t lane) const {
+  return {w.id, w.knows[w.id], &w.knows, &w.fenced, false, w.part, w.synced, lane};
 }
 
 // A value that is a tile here, and whose elements have come.
@@ -167,7 +182,7 @@ double Machine::read(const Place& p, const Point& x, const View& view) {
   if (p.memory->role == Memory::Role::local)
     return shared_->load(view, p.base + p.memory->layout.address(x), p.memory->format);
   const int64_t at = row_major_index(x, p.extents);
-  if (const std::string wrong = globals_[index_of(p.id)].read(at, part_); !wrong.empty())
+  if (const std::string wrong = globals_[global_of_[index_of(p.id)]].read(at, view); !wrong.empty())
     fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
   return arguments_[index_of(p.id)]->at(at);
 }
@@ -177,16 +192,18 @@ void Machine::write(const Place& p, const Point& x, double value, const View& vi
     return shared_->store(view, p.base + p.memory->layout.address(x), p.memory->format, value);
   const int64_t at = row_major_index(x, p.extents);
   arguments_[index_of(p.id)]->set(at, value);
-  if (const std::string wrong = globals_[index_of(p.id)].write(at, part_); !wrong.empty())
+  if (const std::string wrong = globals_[global_of_[index_of(p.id)]].write(at, view);
+      !wrong.empty())
     fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
 }
 
 // An atomic sum in global memory.
-void Machine::add(const Place& p, const Point& x, double value) {
+void Machine::add(const Place& p, const Point& x, double value, const View& view) {
   const int64_t at = row_major_index(x, p.extents);
   Array& memory = *arguments_[index_of(p.id)];
   memory.set(at, memory.at(at) + value);
-  if (const std::string wrong = globals_[index_of(p.id)].add(at, part_); !wrong.empty())
+  if (const std::string wrong = globals_[global_of_[index_of(p.id)]].add(at, view.part);
+      !wrong.empty())
     fault(nullptr, nullptr, fmt::format("`{}`: {}", p.memory->name, wrong));
 }
 
@@ -226,8 +243,7 @@ bool Machine::data_op(Warp& w, const Op& op) {
       break;
     case OpKind::reduce:
     case OpKind::fold:
-      combine(w, op, op.kind == OpKind::fold);
-      break;
+      return combine(w, op, op.kind == OpKind::fold);
     case OpKind::scan:
       scan(w, op);
       break;
@@ -264,7 +280,7 @@ void Machine::load(Warp& w, const Op& op) {
         std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; });
     if (holds && !inside(from, index, x))
       return fault(&w, &op, fmt::format("out of bounds: outside of `{}`", from.memory->name));
-    part->elements[e] = holds ? read(from, x, view(w)) : op.fill;
+    part->elements[e] = holds ? read(from, x, view(w, l.lane(e))) : op.fill;
   }
   result(w, op, 0, std::move(part));
 }
@@ -281,13 +297,14 @@ void Machine::store(Warp& w, const Op& op) {
   if (!gathered.values.empty()) index.resize(k_.indices.size() + k_.values.size());
   Point x;
   for (size_t e = 0; e < l.at.size() && !fault_; ++e) {
+    if (!l.leads[e]) continue;
     set_index(index, id, l, e, gathered);
     if (!gathered.held) return fault(&w, &op, not_held);
     if (!std::all_of(valid.begin(), valid.end(), [&](const Flat& f) { return f.at(index) >= 0; }))
       continue;
     if (!inside(to, index, x))
       return fault(&w, &op, fmt::format("out of bounds: outside of `{}`", to.memory->name));
-    write(to, x, t.part->elements[e], view(w));
+    write(to, x, t.part->elements[e], view(w, l.lane(e)));
   }
 }
 
@@ -373,25 +390,47 @@ const Machine::Table& Machine::moved(const Warp& w, PlacementId from, PlacementI
   return result;
 }
 
+// Whether a digit of the warp's number is folded, and not kept apart in the result.
+bool Machine::is_across_warps(PlacementId from, PlacementId to, bool folds) const {
+  const auto& kept = k_[to].axes;
+  const auto is_folded = [&](const AxisTerm& t) {
+    return std::find(kept.begin(), kept.end(), k_[from].axes[t.axis]) == kept.end();
+  };
+  const auto& apart = k_[to].placement.digits;
+  if (std::any_of(apart.begin(), apart.end(),
+                  [](const Digit& d) { return d.level == Level::warp && d.use == Use::partial; }))
+    return false;
+  const auto& digits = k_[from].placement.digits;
+  return std::any_of(digits.begin(), digits.end(), [&](const Digit& d) {
+    if (d.level != Level::warp) return false;
+    return folds ? d.use == Use::partial : std::any_of(d.terms.begin(), d.terms.end(), is_folded);
+  });
+}
+
 // A reduction gathers the elements that agree on the axes kept; partial digits of the result keep
 // apart what each of their values folds. Folding partial digits gathers the elements that differ in
 // them only. Terms stand in the order of what they differ in; replicas count once.
 const Machine::Plan& Machine::plan(const Warp& w, PlacementId from, PlacementId to, bool folds) {
-  const Layout &a = layout(from, w.within), &b = layout(to, w.within);
   Plan& result = plans_[{index_of(from), index_of(to), w.within, folds}];
   if (!result.group_of.empty()) return result;
+  result.across = is_across_warps(from, to, folds);
   std::vector<size_t> kept;  // axes of `from`, for each of `to`
   for (DimId d : k_[to].axes)
     kept.push_back(static_cast<size_t>(std::find(k_[from].axes.begin(), k_[from].axes.end(), d) -
                                        k_[from].axes.begin()));
   const Placement &p = k_[from].placement, &q = k_[to].placement;
   std::map<std::pair<Point, Point>, std::map<Point, size_t>> groups;
-  for (size_t e = 0; e < a.at.size(); ++e) {
-    const Point x = a.point(e);
-    Point key;
-    for (size_t k : kept) key.push_back(x[k]);
-    const Point apart = folds ? Point() : digits_of(q, a.at[e], Use::partial);
-    groups[{key, apart}].emplace(folds ? digits_of(p, a.at[e], Use::partial) : x, e);
+  const int64_t warps = warps_per_copy_[w.role];
+  for (int64_t v = result.across ? 0 : w.within; v < (result.across ? warps : w.within + 1); ++v) {
+    const Layout& a = layout(from, v);
+    const size_t first = result.across ? static_cast<size_t>(v) * a.at.size() : 0;
+    for (size_t e = 0; e < a.at.size(); ++e) {
+      const Point x = a.point(e);
+      Point key;
+      for (size_t k : kept) key.push_back(x[k]);
+      const Point apart = folds ? Point() : digits_of(q, a.at[e], Use::partial);
+      groups[{key, apart}].emplace(folds ? digits_of(p, a.at[e], Use::partial) : x, first + e);
+    }
   }
   std::map<std::pair<Point, Point>, size_t> number;
   for (const auto& [key, terms] : groups) {
@@ -399,6 +438,7 @@ const Machine::Plan& Machine::plan(const Warp& w, PlacementId from, PlacementId 
     result.groups.emplace_back();
     for (const auto& [order, e] : terms) result.groups.back().push_back(e);
   }
+  const Layout& b = layout(to, w.within);
   for (size_t e = 0; e < b.at.size(); ++e) {
     const Point apart = folds ? Point() : digits_of(q, b.at[e], Use::partial);
     const auto found = number.find({b.point(e), apart});
@@ -407,37 +447,64 @@ const Machine::Plan& Machine::plan(const Warp& w, PlacementId from, PlacementId 
   return result;
 }
 
-void Machine::combine(Warp& w, const Op& op, bool folds) {
-  const PlacementId to = k_[op.results[0]].type.placement;
-  const Monoid& m = k_[op.monoid];
-  std::vector<Instance> args;
-  for (ValueId v : op.args) {
-    args.push_back(tile_of(w, v));
-    if (!args.back().part) return;
-  }
-  const Plan& p = plan(w, args[0].part->placement, to, folds);
+// The state of each group of terms, which the warps in `args` hold.
+std::vector<std::vector<double>> Machine::folded(
+    const Op& op, const Plan& p, const std::map<int64_t, std::vector<Instance>>& args) {
+  const auto& first = args.begin()->second;
+  const size_t size = first[0].part->elements.size();
   std::vector<std::vector<double>> states;
   for (const Table& terms : p.groups) {
-    std::vector<double> state, term(args.size());
+    std::vector<double> state, term(first.size());
     for (size_t e : terms) {
-      for (size_t c = 0; c < args.size(); ++c) term[c] = args[c].part->elements[e];
-      if (state.empty()) {
-        state = term;
-        continue;
-      }
-      state = combined(m, state, term);
+      const auto& held = p.across ? args.at(static_cast<int64_t>(e / size)) : first;
+      for (size_t c = 0; c < term.size(); ++c) term[c] = held[c].part->elements[e % size];
+      state = state.empty() ? term : combined(k_[op.monoid], state, term);
     }
     states.push_back(std::move(state));
+  }
+  return states;
+}
+
+// Warps that fold each other's terms come together for it, which orders nothing else.
+bool Machine::combine(Warp& w, const Op& op, bool folds) {
+  const PlacementId to = k_[op.results[0]].type.placement;
+  std::map<int64_t, std::vector<Instance>> args;
+  std::vector<Instance>& mine = args[w.within];
+  for (ValueId v : op.args) {
+    mine.push_back(tile_of(w, v));
+    if (!mine.back().part) return true;
+  }
+  const Plan& p = plan(w, mine[0].part->placement, to, folds);
+  std::vector<std::vector<double>> states;
+  if (!p.across) {
+    states = folded(op, p, args);
+  } else {
+    if (w.phase == 0) {
+      w.generation = w.visits[op_number(op)]++;
+      w.phase = 1;
+      Gathering& g = gatherings_[{op_number(op), w.role, w.copy, w.generation}];
+      g.args[w.within] = mine;
+      if (static_cast<int64_t>(g.args.size()) == warps_per_copy_[w.role]) {
+        g.states = folded(op, p, g.args);
+        g.issued = true;
+        g.left = warps_per_copy_[w.role];
+      }
+    }
+    const auto at = gatherings_.find({op_number(op), w.role, w.copy, w.generation});
+    if (!at->second.issued) return false;
+    states = at->second.states;
+    if (--at->second.left == 0) gatherings_.erase(at);
   }
   for (size_t c = 0; c < op.results.size(); ++c) {
     auto part = new_part(to, w.within);
     for (size_t e = 0; e < part->elements.size(); ++e) {
       if (p.group_of[e] == SIZE_MAX)
-        return fault(&w, &op, "this warp holds no term of an element of the result");
+        return fault(&w, &op, "this warp holds no term of an element of the result"), true;
       part->elements[e] = states[p.group_of[e]][c];
     }
     result(w, op, c, std::move(part));
   }
+  return true;
 }
 
 // Another placement within a warp, another format, or the part of a tile at `from`.

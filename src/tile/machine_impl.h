@@ -48,6 +48,7 @@ struct Frame {
   int64_t first = 0, step = 1;
   std::vector<Point> tiles;
   int64_t current = 0;  // the trip that the operation being run belongs to
+  uint64_t part = 1;    // that the loop or branch is in
   std::map<int64_t, std::unordered_map<uint32_t, Instance>> values;  // by trip
 };
 
@@ -62,6 +63,8 @@ struct Warp {
   uint64_t sequence = 0, fenced_at = 0;     // of operations on registers; of the last fence
   int phase = 0;                            // of the operation being run
   int64_t generation = 0;
+  uint32_t synced = 0;  // its accesses up to this are ordered before those of all its lanes
+  uint64_t part = 1;    // of the kernel, that runs beside others
   std::map<uint32_t, int64_t> visits;  // of collective operations
   const Op* waiting = nullptr;
   bool done = false;
@@ -71,14 +74,16 @@ struct Warp {
 struct Pending {
   uint32_t number = 0;
   Clock knows, fenced;
+  uint64_t part = 1;
   std::function<void(const View&)> perform;
   std::function<void(const Clock& knows, const Clock& fenced)> signal;
 };
 
-// The matrix operation that the warps of a copy come together for.
+// The operation that the warps of a copy come together for.
 struct Gathering {
-  std::map<int64_t, std::vector<Instance>> args;  // by warp of the copy
-  std::map<int64_t, std::shared_ptr<Part>> results;
+  std::map<int64_t, std::vector<Instance>> args;     // by warp of the copy
+  std::map<int64_t, std::shared_ptr<Part>> results;  // of a matrix operation
+  std::vector<std::vector<double>> states;           // of a reduction, by group of terms
   Token token;
   bool issued = false;
   int64_t left = 0;  // warps that have not gone on yet
@@ -92,6 +97,7 @@ class Machine {
 
  private:
   // Scheduling.
+  void find_memories();
   void start_block(int64_t worker);
   void run_block();
   bool step(Warp& w);  // false: blocked
@@ -151,6 +157,8 @@ class Machine {
     size_t rank = 0, registers = 1;
     std::vector<int64_t> coordinates;  // of element e: rank numbers from e * rank on
     std::vector<Position> at;
+    std::vector<uint8_t> leads;  // of replicas in other threads this is the first
+    int32_t lane(size_t e) const { return static_cast<int32_t>(e / registers); }
     Point point(size_t e) const {
       const auto first = coordinates.begin() + static_cast<long>(e * rank);
       return Point(first, first + static_cast<long>(rank));
@@ -186,12 +194,16 @@ class Machine {
   using Table = std::vector<size_t>;
   const Table& aligned(const Warp& w, PlacementId from, PlacementId to);
   const Table& moved(const Warp& w, PlacementId from, PlacementId to, const Point& offset);
-  struct Plan {  // of a reduction: terms of each group in order, and each result's group
+  struct Plan {           // of a reduction: terms of each group in order, and each result's group
+    bool across = false;  // warps: terms are numbered through all of them
     std::vector<Table> groups;
     Table group_of;
   };
   const Plan& plan(const Warp& w, PlacementId from, PlacementId to, bool folds);
-  void combine(Warp& w, const Op& op, bool folds);
+  bool is_across_warps(PlacementId from, PlacementId to, bool folds) const;
+  bool combine(Warp& w, const Op& op, bool folds);
+  std::vector<std::vector<double>> folded(const Op& op, const Plan& p,
+                                          const std::map<int64_t, std::vector<Instance>>& args);
   void scan(Warp& w, const Op& op);
   void solve(Warp& w, const Op& op);
   // b after a, by the monoid.
@@ -199,9 +211,9 @@ class Machine {
                                const std::vector<double>& b);
   double read(const Place& p, const Point& x, const View& view);
   void write(const Place& p, const Point& x, double value, const View& view);
-  void add(const Place& p, const Point& x, double value);
+  void add(const Place& p, const Point& x, double value, const View& view);
   bool inside(const Place& p, const std::vector<int64_t>& index, Point& x);
-  View view(const Warp& w) const;
+  View view(const Warp& w, int32_t lane = several_lanes) const;
   std::shared_ptr<Part> new_part(PlacementId p, int64_t within);
   Instance tile_of(Warp& w, ValueId v, bool by_matrix_unit = false);
   void result(Warp& w, const Op& op, size_t k, std::shared_ptr<Part> part);
@@ -223,6 +235,7 @@ class Machine {
   std::vector<std::vector<int64_t>> slot_base_;  // by channel: byte of member m of ring r, slot s
   std::vector<int64_t> memory_base_;             // by MemoryId
   int64_t shared_bytes_ = 0;
+  int64_t lanes_ = 1;  // of a warp; one where no placement knows of them
   size_t agents_ = 0;
   std::vector<Agent> matrix_agent_, slot_agent_, store_agent_;  // by role copy, channel, warp
 
@@ -243,8 +256,9 @@ class Machine {
   std::map<const Op*, Body> bodies_;  // of maps
   std::map<const Monoid*, std::vector<Body>> combines_;
   size_t element_ = 0;                 // that a map is at
-  std::vector<GlobalMemory> globals_;  // by MemoryId of an argument
-  uint64_t part_ = 1;                  // of the kernel, that runs beside others
+  std::vector<GlobalMemory> globals_;  // by MemoryId of an argument, of one array by the first
+  std::vector<size_t> global_of_;      // by MemoryId
+  std::map<std::tuple<uint64_t, uint32_t, int64_t>, uint64_t> parts_;  // trips of parallel loops
   std::optional<Diagnostic> fault_;
   int64_t steps_ = 0;
 };

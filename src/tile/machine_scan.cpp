@@ -84,7 +84,8 @@ void Machine::solve(Warp& w, const Op& op) {
         if (s >= t) break;
         index[tang::index(op.over[0])] = t, index[tang::index(op.over[1])] = s;
         if (!inside(a, index, at)) return fault(&w, &op, "out of bounds: outside of the triangle");
-        sum -= read(a, at, view(w)) * part->elements[other];
+        const View mine = view(w, static_cast<int32_t>(key.first));
+        sum -= read(a, at, mine) * part->elements[other];
       }
       part->elements[e] = sum;
     }

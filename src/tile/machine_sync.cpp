@@ -10,6 +10,7 @@ namespace tang::tile {
 void Machine::learn(Warp& w, const Clock& knows, const Clock& fenced) {
   join(w.knows, knows);
   join(w.fenced, fenced);
+  w.synced = w.knows[w.id];
 }
 
 bool Machine::is_done(const Token& t) const { return performed_[t.agent] >= t.number; }

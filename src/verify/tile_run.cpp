@@ -1,6 +1,8 @@
 #include "verify/tile_run.h"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "eval/oracle.h"
 #include "ir/bind.h"
@@ -39,23 +41,29 @@ void move(const Placed& place, Array& array, bool out) {
 Result<void> run_tiled(const Variant& v, const Tiled& tiled, std::span<void* const> buffers) {
   const tile::Kernel& kernel = v.lowered.tiles.kernels[tiled.kernel];
   const std::vector<int64_t> params = bound_params(v.graph);
-  std::vector<Array> arrays;
   std::vector<Placed> places;
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<Array*> arguments;  // an output in place is its input's array
   for (const tile::Memory& m : kernel.memories) {
     if (m.role == tile::Memory::Role::local) continue;
+    places.push_back({&m, buffers[loop::index(tiled.buffers[places.size()])]});
+    const auto same = std::find_if(places.begin(), places.end(),
+                                   [&](const Placed& p) { return p.at == places.back().at; });
+    if (const auto first = static_cast<size_t>(same - places.begin()); first < arguments.size()) {
+      arguments.push_back(arguments[first]);
+      continue;
+    }
     std::vector<int64_t> shape;
     for (const Poly& e : m.extents) shape.push_back(e.evaluate(params).value_or(0));
     auto array = make_array(m.format, std::move(shape));
     if (!array) return tl::unexpected(array.error());
-    places.push_back({&m, buffers[loop::index(tiled.buffers[arrays.size()])]});
     move(places.back(), *array, false);
-    arrays.push_back(std::move(*array));
+    arrays.push_back(std::make_unique<Array>(std::move(*array)));
+    arguments.push_back(arrays.back().get());
   }
-  std::vector<Array*> arguments;
-  for (Array& a : arrays) arguments.push_back(&a);
   if (auto ran = tile::run(v.lowered.tiles, kernel, params, arguments); !ran) return ran;
-  for (size_t a = 0; a < arrays.size(); ++a)
-    if (places[a].memory->role != tile::Memory::Role::input) move(places[a], arrays[a], true);
+  for (size_t a = 0; a < places.size(); ++a)
+    if (places[a].memory->role != tile::Memory::Role::input) move(places[a], *arguments[a], true);
   return {};
 }
 

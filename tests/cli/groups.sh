@@ -1,10 +1,25 @@
 #!/usr/bin/env bash
-# Kernels of groups of threads on the virtual machine, which finds races and missing barriers.
+# Kernels of groups of threads on the virtual machines of tile and loop programs, which find races
+# and missing barriers.
 . tests/cli/lib.bash
 
-for program in matmul softmax rmsnorm swiglu views; do
-  for target in cuda wgsl; do
-    expect 0 check "examples/$program.tang" --vm --target $target
-  done
+count=0
+for program in examples/*.tang; do
+  options=(--vm --target cuda)
+  case $program in
+    examples/attention.tang) options+=(-D seq=17) ;;
+    examples/attention_causal.tang | examples/attention_variants.tang) options+=(-D seq=40) ;;
+    examples/matmul.tang) options+=(-D k=40) ;;
+    examples/mnist.tang) options+=(-D images=1) ;;
+  esac
+  expect 0 check "$program" "${options[@]}"
+  no_err "is not run"
+  count=$((count + 1))
+done
+((count >= 60)) || fault "only $count programs"
+
+# Without exchanges, in groups of fewer threads.
+for program in softmax rmsnorm swiglu views kmeans_step batchnorm_training; do
+  expect 0 check "examples/$program.tang" --vm --target wgsl
 done
 finish
