@@ -9,6 +9,7 @@
 #include "loop/machine.h"
 #include "loop/text.h"
 #include "loop/verify.h"
+#include "run/devices.h"
 #include "verify/tile_run.h"
 
 namespace tang::cli {
@@ -98,7 +99,7 @@ Outcome<void> check_tiles(Session& s, const Variant& v, const KernelRunner& othe
 }
 
 bool is_driver(const std::string& device) {
-  const std::vector<std::string>& all = Session::driver_names();
+  const std::vector<std::string>& all = driver_names();
   return std::find(all.begin(), all.end(), device) != all.end();
 }
 
