@@ -45,7 +45,8 @@ Outcome<void> Session::use(const std::string& device) {
 Outcome<void> Session::plan_for(const Capability& c) {
   const auto record = find_machine(c.machine);
   if (!record) return fail(record.error());
-  machine = limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1));
+  machine =
+      limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1), c.buffers);
   return {};
 }
 
