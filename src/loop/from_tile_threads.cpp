@@ -9,7 +9,13 @@ namespace tang::loop {
 namespace {
 
 constexpr int64_t lanes_of_warp = 32;
-constexpr size_t bits_at_once = 4;  // of threads that are folded through memory
+constexpr size_t bits_at_once = 4;       // of threads that are folded through memory
+constexpr int64_t elements_at_once = 8;  // of a thread that are there
+
+// Registers that go through memory at once, of so many lanes and components.
+int64_t registers_at_once(int64_t lanes, size_t components) {
+  return std::max<int64_t>(1, elements_at_once / (lanes * static_cast<int64_t>(components)));
+}
 
 }  // namespace
 
@@ -44,8 +50,10 @@ void TileLowering::declare_scratch() {
     for (size_t c = 0; c < op.results.size(); ++c) {
       const tile::Type& type = k_[op.results[c]].type;
       int64_t& count = counts[{c, compute_type(type.format)}];
-      count = std::max(count, threads_ * lanes(type.placement) *
-                                  static_cast<int64_t>(registers(type.placement)));
+      const int64_t width = lanes(type.placement);
+      count = std::max(count, threads_ * width *
+                                  std::min(static_cast<int64_t>(registers(type.placement)),
+                                           registers_at_once(width, op.results.size())));
     }
   }
   for (const auto& [key, count] : counts) scratch_[key] = b.array("fold", key.second, count, true);
@@ -103,50 +111,57 @@ void TileLowering::exchange(const tile::Monoid& m, std::vector<std::vector<Value
   }
 }
 
-// Every thread writes what it has and reads what the threads have whose numbers differ in these
-// bits.
+// Every thread writes what it has, some registers at a time, and reads what the threads have whose
+// numbers differ in these bits.
 void TileLowering::through_memory(const tile::Monoid& m, std::vector<std::vector<Value>>& results,
                                   std::span<const int64_t> bits) {
   const int width = b.lanes(results[0][0]);
   const auto registers = static_cast<int64_t>(results[0].size());
+  const int64_t most = registers_at_once(width, results.size());
   std::vector<Array> arrays;
   for (size_t c = 0; c < results.size(); ++c)
     arrays.push_back(scratch_.at({c, b.type(results[c][0])}));
-  const auto place = [&](Value thread, int64_t r, int64_t e) {
-    return b.add(thread, b.integer((r * width + e) * threads_));
-  };
-  b.barrier();
-  for (size_t c = 0; c < results.size(); ++c)
-    for (int64_t r = 0; r < registers; ++r)
-      for (int64_t e = 0; e < width; ++e) {
-        const Value x = results[c][static_cast<size_t>(r)];
-        b.set(arrays[c], place(b.thread(), r, e), width == 1 ? x : b.lane(x, e));
-      }
-  b.barrier();
   // The thread's number with zeros at these bits.
-  Value first = b.thread();
-  for (const int64_t bit : bits) {
-    const Value one = b.mod(b.div(b.thread(), b.integer(bit)), b.integer(2));
-    first = b.sub(first, b.mul(one, b.integer(bit)));
-  }
-  first = b.let("first", first);
-  for (int64_t r = 0; r < registers; ++r) {
-    std::vector<std::vector<Value>> terms;
-    for (int64_t n = 0; n < int64_t{1} << bits.size(); ++n) {
-      int64_t offset = 0;
-      for (size_t k = 0; k < bits.size(); ++k) offset += (n >> k & 1) * bits[k];
-      std::vector<Value> term;
-      for (size_t c = 0; c < results.size(); ++c) {
-        std::vector<Value> parts;
-        for (int64_t e = 0; e < width; ++e)
-          parts.push_back(
-              b.let("part", b.at(arrays[c], place(b.add(first, b.integer(offset)), r, e))));
-        term.push_back(joined(std::move(parts)));
+  Value first{};
+  for (int64_t from = 0; from < registers; from += most) {
+    const int64_t to = std::min(registers, from + most);
+    const auto place = [&](Value thread, int64_t r, int64_t e) {
+      return b.add(thread, b.integer(((r - from) * width + e) * threads_));
+    };
+    b.barrier();
+    for (size_t c = 0; c < results.size(); ++c)
+      for (int64_t r = from; r < to; ++r)
+        for (int64_t e = 0; e < width; ++e) {
+          const Value x = results[c][static_cast<size_t>(r)];
+          b.set(arrays[c], place(b.thread(), r, e), width == 1 ? x : b.lane(x, e));
+        }
+    b.barrier();
+    if (from == 0) {
+      first = b.thread();
+      for (const int64_t bit : bits) {
+        const Value one = b.mod(b.div(b.thread(), b.integer(bit)), b.integer(2));
+        first = b.sub(first, b.mul(one, b.integer(bit)));
       }
-      terms.push_back(std::move(term));
+      first = b.let("first", first);
     }
-    const std::vector<Value> all = tree(m, std::move(terms));
-    for (size_t c = 0; c < results.size(); ++c) results[c][static_cast<size_t>(r)] = all[c];
+    for (int64_t r = from; r < to; ++r) {
+      std::vector<std::vector<Value>> terms;
+      for (int64_t n = 0; n < int64_t{1} << bits.size(); ++n) {
+        int64_t offset = 0;
+        for (size_t k = 0; k < bits.size(); ++k) offset += (n >> k & 1) * bits[k];
+        std::vector<Value> term;
+        for (size_t c = 0; c < results.size(); ++c) {
+          std::vector<Value> parts;
+          for (int64_t e = 0; e < width; ++e)
+            parts.push_back(
+                b.let("part", b.at(arrays[c], place(b.add(first, b.integer(offset)), r, e))));
+          term.push_back(joined(std::move(parts)));
+        }
+        terms.push_back(std::move(term));
+      }
+      const std::vector<Value> all = tree(m, std::move(terms));
+      for (size_t c = 0; c < results.size(); ++c) results[c][static_cast<size_t>(r)] = all[c];
+    }
   }
 }
 

@@ -22,7 +22,7 @@ Result<std::unique_ptr<GpuDriver>> open_driver(const std::string& name,
 Result<std::string> machine_for(const Capability& c) {
   const auto record = find_machine(c.machine);
   if (!record) return tl::unexpected(record.error());
-  return limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1));
+  return limited(**record, c.threads, c.shared_bytes, std::max<int64_t>(c.subgroup, 1), c.buffers);
 }
 
 }  // namespace tang

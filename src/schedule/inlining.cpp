@@ -115,6 +115,24 @@ class Inlining {
     });
   }
 
+  // Whether the kernel of a reader, with the definition computed in it, would bind more buffers
+  // than the machine does.
+  bool binds_too_many(NodeId id, const std::vector<NodeId>& readers) const {
+    if (machine_.buffers == 0) return false;
+    return std::any_of(readers.begin(), readers.end(), [&](NodeId r) {
+      std::set<TensorId> bound;
+      for (const Target& t : g[r].targets) bound.insert(t.tensor);
+      for (TensorId t : tensors_read(g, g[r])) {
+        const NodeId from = g[t].node;
+        if (from != NodeId::none && (from == id || chosen_.nodes.contains(from)))
+          for (TensorId operand : tensors_read(g, g[from])) bound.insert(operand);
+        else
+          bound.insert(t);
+      }
+      return static_cast<int64_t>(bound.size()) > machine_.buffers;
+    });
+  }
+
   // Why a definition cannot be recomputed where its readers read it; empty if it can.
   std::string why_stored(NodeId id, const std::vector<NodeId>& readers) const {
     const Node& n = g[id];
@@ -126,6 +144,7 @@ class Inlining {
     for (TensorId read : tensors_read(g, n))
       if (g[read].node != NodeId::none && chosen_.nodes.contains(g[read].node))
         return fmt::format("it reads `{}`, which is recomputed itself", g[read].name);
+    if (binds_too_many(id, readers)) return "its reader would bind too many buffers";
     for (NodeId r : readers) {
       if (g[r].scan) return fmt::format("`{}` is a scan", definition_name(g, r));
       const auto reads = argument_reads(g[r], t);
@@ -226,6 +245,7 @@ class Inlining {
     for (TensorId read : tensors_read(g, n))
       if (g[read].node != NodeId::none && chosen_.nodes.contains(g[read].node))
         return fmt::format("it reads `{}`, which is recomputed itself", g[read].name);
+    if (binds_too_many(id, readers)) return "its reader would bind too many buffers";
     const auto at = row_points(n, reader);
     if (!at || at->size() >= reader.points.size())
       return "its reader does not read it at a point of each row";

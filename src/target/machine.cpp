@@ -142,10 +142,12 @@ const Result<std::vector<Machine>>& shipped_machines() {
   return machines;
 }
 
-std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes) {
+std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes,
+                    int64_t buffers) {
   const std::string name = machine.name.substr(0, machine.name.find('@'));
-  return fmt::format("{}@{},{},{}", name, std::min(machine.threads, threads),
-                     std::min(machine.shared_bytes, shared_bytes), std::min(machine.lanes, lanes));
+  return fmt::format("{}@{},{},{},{}", name, std::min(machine.threads, threads),
+                     std::min(machine.shared_bytes, shared_bytes), std::min(machine.lanes, lanes),
+                     buffers);
 }
 
 namespace {
@@ -162,10 +164,11 @@ Result<const Machine*> find_limited(std::string_view name) {
   Machine m = **base;
   m.name = name;
   std::string_view rest = name.substr(at + 1);
-  for (int64_t* field : {&m.threads, &m.shared_bytes, &m.lanes}) {
+  for (int64_t* field : {&m.threads, &m.shared_bytes, &m.lanes, &m.buffers}) {
     const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), *field);
     if (fault != std::errc())
-      return error("E0910", fmt::format("`{}` does not say threads, bytes and lanes", name), "");
+      return error("E0910",
+                   fmt::format("`{}` does not say threads, bytes, lanes and buffers", name), "");
     rest.remove_prefix(static_cast<size_t>(end - rest.data()));
     if (rest.starts_with(',')) rest.remove_prefix(1);
   }

@@ -45,6 +45,7 @@ struct Machine {
   int64_t cores = 0;           // multiprocessors; 0: as many as the system says
   int64_t cluster = 0;         // blocks, at most, that any machine of the kind runs together
   int64_t shared_bytes = 0;    // of a block, at most
+  int64_t buffers = 0;         // of a kernel, at most
   int64_t core_shared_bytes = 0;
   int64_t banks = 0, bank_bytes = 0;  // of shared memory
   int64_t barriers = 0;               // named ones of a block
@@ -67,10 +68,11 @@ Result<std::vector<Machine>> read_machines(std::string_view text, const std::str
 
 // The shipped records.
 const Result<std::vector<Machine>>& shipped_machines();
-// One of them, "nvidia.sm90a", or one with less: "nvidia.sm90a@256,16384,1" has groups of 256
-// threads and 16384 bytes at most, and warps of 1. Error E0910 lists the names.
+// One of them, "nvidia.sm90a", or one with less: "nvidia.sm90a@256,16384,1,8" has groups of 256
+// threads and 16384 bytes at most, warps of 1, and 8 buffers a kernel. Error E0910 lists the names.
 Result<const Machine*> find_machine(std::string_view name);
-// The name of a machine with at most so much.
-std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes);
+// The name of a machine with at most so much; `buffers` replaces the machine's.
+std::string limited(const Machine& machine, int64_t threads, int64_t shared_bytes, int64_t lanes,
+                    int64_t buffers);
 
 }  // namespace tang

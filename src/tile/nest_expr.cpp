@@ -140,9 +140,12 @@ void NestLowering::add_threads(Placement& p, const std::vector<DimId>& dims) con
     const TileDim& t = nest_->tile[k];
     const auto axis = std::find(dims.begin(), dims.end(), t.dim);
     const auto number = static_cast<uint32_t>(axis - dims.begin());
-    add(t.threads, axis == dims.end()
-                       ? std::nullopt
-                       : std::optional(AxisTerm{number, t.elem * (t.packed ? t.reg : 1)}));
+    if (axis == dims.end()) {
+      add(t.threads, std::nullopt);
+      continue;
+    }
+    const TileDim& open = open_tiles_.at(t.dim);  // the last tile of a dim has fewer registers
+    add(t.threads, AxisTerm{number, open.elem * (open.packed ? open.reg : 1)});
   }
   add(env_.group / before, std::nullopt);
 }

@@ -5,7 +5,9 @@
 #include "ir/bind.h"
 #include "ir/reading.h"
 #include "schedule/legal.h"
+#include "schedule/partition.h"
 #include "schedule/text.h"
+#include "target/machine.h"
 
 namespace tang {
 
@@ -33,6 +35,9 @@ void place(Variant& v) {
 
 Result<Variant> make_variant(const Graph& g, const PlanOptions& options) {
   Variant v{reading(g), {}, {}, {}, {}};
+  const auto machine = find_machine(options.machine);
+  if (!machine) return tl::unexpected(machine.error());
+  if ((*machine)->buffers > 0) fit_buffers(v.graph, (*machine)->buffers);
   auto schedule = plan(v.graph, options);
   if (!schedule) return tl::unexpected(schedule.error());
   v.schedule = std::move(*schedule);

@@ -38,7 +38,7 @@ std::vector<ExampleKernels> example_kernels(const Capability& device, bool naive
     if (entry.path().extension() == ".tang") files.insert(entry.path());
   PlanOptions options;
   options.machine = limited(**find_machine(device.machine), device.threads, device.shared_bytes,
-                            std::max<int64_t>(device.subgroup, 1));
+                            std::max<int64_t>(device.subgroup, 1), device.buffers);
   std::vector<ExampleKernels> all;
   for (const auto& file : files) {
     auto g = parse(*read_file(file.string(), 1 << 20));
