@@ -82,9 +82,8 @@ TEST(ExamplesCompile, cuda) {
     EXPECT_TRUE(allowed.contains(kernel) && allowed.at(kernel) >= bytes)
         << "`" << kernel << "` spills " << bytes << " bytes";
   for (const auto& [kernel, bytes] : allowed)
-    EXPECT_TRUE(found.contains(kernel) && found.at(kernel) >= bytes)
-        << "`" << kernel << "` spills " << (found.contains(kernel) ? found.at(kernel) : 0)
-        << " bytes: spills.txt is to say so";
+    EXPECT_TRUE(found.contains(kernel))
+        << "`" << kernel << "` spills no more: spills.txt is to say so (it has " << bytes << ")";
 }
 
 // ---- compilers of the command line --------------------------------------------------------------
