@@ -38,14 +38,22 @@ if(swiftshader)
   tang_driver_test(swiftshader VK_ICD_FILENAMES=${swiftshader} VK_DRIVER_FILES=${swiftshader})
 endif()
 
-# device.NAME: every example on a device of a driver, skipped where it is not there.
+# device.NAME: every example on a device of a driver, and device.cases.NAME: limits and values that
+# are easily got wrong; skipped where the device is not there.
 function(tang_device_test name)
-  add_test(NAME device.${name} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/examples.sh ${name}
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(device.${name} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
-    ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
+  foreach(test examples cases)
+    set(full device.${name})
+    if(test STREQUAL cases)
+      set(full device.cases.${name})
+    endif()
+    add_test(NAME ${full} COMMAND bash ${PROJECT_SOURCE_DIR}/tests/drivers/${test}.sh ${name}
+      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${full} PROPERTIES LABELS device TIMEOUT 2700 SKIP_RETURN_CODE 77
+      ENVIRONMENT "TANG=$<TARGET_FILE:tang>;XDG_RUNTIME_DIR=${runtime};${ARGN}")
+  endforeach()
 endfunction()
 
+tang_device_test(cuda)
 tang_device_test(opencl)
 if(lavapipe)
   tang_device_test(vulkan VK_ICD_FILENAMES=${lavapipe} VK_DRIVER_FILES=${lavapipe})
