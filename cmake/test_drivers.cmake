@@ -52,6 +52,7 @@ function(tang_device_tests device)
   tang_device_test(${device} examples ${device} "" ${ARGN})
   tang_device_test(${device}.story story ${device} "" ${ARGN})
   tang_device_test(${device}.faults faults ${device} "" ${ARGN})
+  tang_device_test(${device}.cases cases ${device} "" ${ARGN})
 endfunction()
 
 set(dawn TANG_WEBGPU_LIBRARY=${PROJECT_SOURCE_DIR}/build/webgpu/libwebgpu_wrapper.so)

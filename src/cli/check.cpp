@@ -46,10 +46,12 @@ std::string fault_text(const Session& s, const std::string& device, bool derived
 }
 
 std::string program_text(const char* label, const ProgramCheck& c, const Palette& p) {
+  const std::string sample =
+      c.compared < c.elements ? fmt::format("  {} of {} elements", c.compared, c.elements) : "";
   return fmt::format(
-      "{} {} of {} {}  {}", label, c.passed(), c.kernels.size(),
+      "{} {} of {} {}  {}{}", label, c.passed(), c.kernels.size(),
       c.ok() ? fmt::format("{}✓{}", p.green, p.reset) : fmt::format("{}✗{}", p.red, p.reset),
-      error_text(c.error));
+      error_text(c.error), sample);
 }
 
 nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
@@ -59,12 +61,17 @@ nlohmann::json check_json(const Session& s, const DeviceCheck& c) {
       kernels.push_back({{"name", k.name},
                          {"program", derived ? "derived" : "naive"},
                          {"error", json_number(k.error)},
-                         {"ok", k.ok}});
+                         {"ok", k.ok},
+                         {"compared", k.compared},
+                         {"elements", k.elements},
+                         {"batch_invariant", k.batch_invariant}});
   nlohmann::json value = {{"schema", 1},
                           {"ok", c.ok()},
                           {"device", c.device},
                           {"error", json_number(std::max(c.naive.error, c.derived.error))},
                           {"tol", std::max(c.naive.tolerance, c.derived.tolerance)},
+                          {"compared", c.naive.compared + c.derived.compared},
+                          {"elements", c.naive.elements + c.derived.elements},
                           {"kernels", kernels}};
   for (const bool derived : {false, true}) {
     const ProgramCheck& program = derived ? c.derived : c.naive;

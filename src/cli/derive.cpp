@@ -90,8 +90,13 @@ json kernel_json(const Variant& v, const KernelPlan& k) {
   for (const Target& t : n.targets) shapes.push_back(shape_json(g, g[t.tensor].shape));
   std::string monoid;
   for (const Fold& f : n.folds) monoid += (monoid.empty() ? "" : ", ") + g[f.monoid].name;
-  return {{"name", k.name},   {"points", points},       {"reduce", reduce},
-          {"monoid", monoid}, {"materialises", shapes}, {"schedule", to_json(g, k)}};
+  return {{"name", k.name},
+          {"points", points},
+          {"reduce", reduce},
+          {"monoid", monoid},
+          {"materialises", shapes},
+          {"schedule", to_json(g, k)},
+          {"batch_invariant", k.batch_invariant}};
 }
 
 json derive_json(const Derivation& d, const Graph& result, const Variant& v, bool why_not) {

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "emit/c_source.h"
 #include "emit/gpu_source.h"
+#include "ir/bind.h"
 
 namespace tang::cli {
 
@@ -56,15 +57,20 @@ Emitted emit_c(const Variant& v, const std::string& stem) {
   return e;
 }
 
-bool is_large(const LoopProgram& program) {
-  return std::any_of(program.buffers.begin(), program.buffers.end(), [](const loop::Buffer& b) {
-    return b.count.constant().value_or(0) >= int64_t{1} << 30;
+// Indices need 64 bits at the sizes given; at sizes that are not, they may, where there are any.
+bool is_wide(const Variant& v, const Capability& capability) {
+  constexpr int64_t most = int64_t{1} << 30;
+  const std::vector<loop::Buffer>& buffers = v.program().buffers;
+  return std::any_of(buffers.begin(), buffers.end(), [&](const loop::Buffer& b) {
+    const auto count = bound_value(v.graph, b.count);
+    return count ? *count >= most : capability.wide_addresses;
   });
 }
 
-Outcome<Emitted> emit_groups(const Variant& v, const Capability& capability) {
-  auto source = gpu_source(v.program(), {capability, is_large(v.program())});
+Outcome<Emitted> emit_groups(Session& s, const Variant& v, const Capability& capability) {
+  auto source = gpu_source(v.program(), {capability, is_wide(v, capability)});
   if (!source) return fail(source.error());
+  for (const Diagnostic& d : warnings(v.program(), capability)) s.warn(d);
   Emitted e;
   std::vector<std::string> names;
   for (const GpuFunction& f : source->functions) {
@@ -98,7 +104,7 @@ Outcome<void> emit_command(Session& s) {
   auto v = s.lower_program(g, o.naive);
   if (!v) return fail(v.error());
   auto emitted =
-      o.target == "c" ? Outcome<Emitted>(emit_c(*v, stem_of(s))) : emit_groups(*v, *capability);
+      o.target == "c" ? Outcome<Emitted>(emit_c(*v, stem_of(s))) : emit_groups(s, *v, *capability);
   if (!emitted) return fail(emitted.error());
   const auto all = [&] {
     std::string text;

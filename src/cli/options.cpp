@@ -111,8 +111,11 @@ void add_common(CLI::App* app, Options& o, Raw& raw) {
   app->add_option("--tol", raw.tol, "max abs error / max abs reference; default by output format")
       ->type_name("X");
   app->add_option("--math", raw.math, "ieee, real or fast (real)")->type_name("MODE");
-  app->add_flag("--batch-invariant", o.batch_invariant, "a row does not depend on its batch");
-  app->add_flag("--deterministic", o.deterministic, "the same bits in every run");
+  app->add_flag("--batch-invariant", o.batch_invariant,
+                "a row has the same bits in every batch: plans do not follow from extents that\n"
+                "nothing sums over (--json names the kernels that vary without it)");
+  app->add_flag("--deterministic", o.deterministic,
+                "the same bits in every run, as there are without it: no kernel adds atomically");
   app->add_flag("-v,--verbose", o.verbose, "say what is done");
   app->add_flag("-q,--quiet", o.quiet, "no warnings and logs");
   app->add_flag("--trace-rules", o.trace_rules, "print each rewrite as it fires");

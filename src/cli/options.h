@@ -25,8 +25,8 @@ struct Options {
   uint64_t seed = 0;
   std::optional<double> tol;
   MathMode math = MathMode::real;
-  bool batch_invariant = false;  // every schedule of the c device is: it changes nothing yet
-  bool deterministic = false;    // likewise
+  bool batch_invariant = false;
+  bool deterministic = false;  // every kernel is: none adds atomically
   bool verbose = false, quiet = false, trace_rules = false, time_passes = false;
   std::vector<std::string> dump_after;
   std::string stop_after;

@@ -140,12 +140,15 @@ Outcome<void> report_command(Session& s) {
   if (!r) return fail(r.error());
   const std::string text = report_page(*r);
   if (auto done = write_file(path, text); !done) return fail(done.error());
+  nlohmann::json invariant = nlohmann::json::object();
+  for (const KernelPlan& k : r->derived.schedule.kernels) invariant[k.name] = k.batch_invariant;
   if (s.options.json)
     s.print_json({{"schema", 1},
                   {"file", path},
                   {"bytes", text.size()},
                   {"rewrites", r->derivation.log.size()},
                   {"kernels", r->derived.program().kernels.size()},
+                  {"batch_invariant", invariant},
                   {"timed", r->derived_times.has_value()},
                   {"reason", r->untimed}});
   else

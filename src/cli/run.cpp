@@ -21,7 +21,7 @@ struct Ran {
   std::vector<Array*> outputs;  // in program order
   std::vector<Array> owned;     // of the oracle
   std::optional<ProgramMemory> memory;
-  nlohmann::json allocations = nlohmann::json::array();
+  nlohmann::json allocations = nlohmann::json::array(), kernels = nlohmann::json::array();
   double ms = 0;
   nlohmann::json prepare;  // what it took; null where nothing is prepared
 };
@@ -70,6 +70,8 @@ Outcome<void> run_c(Session& s, const Graph& g, Ran& ran) {
     ran.outputs.push_back(&a);
   }
   ran.allocations = allocations_json(*v);
+  for (const KernelPlan& k : v->schedule.kernels)
+    ran.kernels.push_back({{"name", k.name}, {"batch_invariant", k.batch_invariant}});
   return {};
 }
 
@@ -172,6 +174,7 @@ Outcome<void> run_command(Session& s) {
                           {"device", devices->front()},
                           {"outputs", outputs},
                           {"ms", json_number(ran.ms)},
+                          {"kernels", ran.kernels},
                           {"allocations", ran.allocations}};
   if (!ran.prepare.is_null()) value["prepare"] = ran.prepare;
   if (s.options.json)

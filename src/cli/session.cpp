@@ -16,6 +16,7 @@
 #include "front/render.h"
 #include "ir/print.h"
 #include "loop/text.h"
+#include "schedule/batch.h"
 #include "tile/text.h"
 
 namespace tang::cli {
@@ -237,6 +238,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   o.contract = options.math != MathMode::ieee;
   o.threads = threads();
   o.constants = constants;
+  o.batch_invariant = options.batch_invariant;
   if (!machine.empty())
     o.machine = machine;
   else if (options.target != "c")
@@ -245,6 +247,7 @@ Outcome<Variant> Session::lower_program(const Graph& g, bool as_written) {
   if (!as_written) o.pins = pins_;
   auto v = make_variant(fixes_sizes() ? with_bound_params(g) : g, o);
   if (!v) return fail(v.error());
+  if (options.json) mark_batch_invariant(v->graph, v->schedule, o);
   if (passed("schedule", [&] { return schedule_of(*v); })) return stop();
   if (passed("tile", [&] { return tile::print(v->lowered.tiles); })) return stop();
   if (passed("lower", [&] { return loop::print(v->program()); })) return stop();

@@ -43,11 +43,11 @@ const Node* find(const Program& program, const Kernel& kernel, Value v, Type typ
 }
 
 tl::unexpected<Diagnostic> exceeds(const Kernel& kernel, std::string_view what, int64_t needs,
-                                   int64_t offers) {
+                                   int64_t offers, const std::string& hint = "") {
   return error("E0921",
                fmt::format("kernel `{}` needs {} {}, the device offers {}", kernel.name, needs,
                            what, offers),
-               "", Exit::target_limit);
+               hint, Exit::target_limit);
 }
 
 // A function of f64 that GLSL has no word for.
@@ -105,6 +105,21 @@ int64_t bytes_of(const loop::Buffer& b) {
 
 }  // namespace
 
+Diagnostics warnings(const Program& program, const Capability& device) {
+  if (device.f16) return {};
+  for (const auto* kernels : {&program.kernels, &program.prepares})
+    for (const Kernel& kernel : *kernels)
+      for (const loop::BufferId id : bindings(program, kernel))
+        if (program[id].format == Format::f16)
+          return {
+              error("W0921", fmt::format("{} does not offer f16: such values are moved as bits and "
+                                         "computed in f32",
+                                         device.device.empty() ? std::string(name(device.dialect))
+                                                               : device.device))
+                  .value()};
+  return {};
+}
+
 bool computes_in(const Program& program, const Kernel& kernel, Type type) {
   for (const auto* list : {&kernel.reads, &kernel.writes})
     for (const loop::BufferId id : *list)
@@ -129,8 +144,12 @@ Result<void> within_limits(const Program& program, const Kernel& kernel,
   if (buffers > device.buffers) return exceeds(kernel, "buffers", buffers, device.buffers);
   for (const loop::BufferId id : bindings(program, kernel))
     if (const auto bytes = bytes_of(program[id]); bytes > device.binding_bytes)
-      return exceeds(kernel, fmt::format("bytes of `{}` in a binding", program[id].name), bytes,
-                     device.binding_bytes);
+      return exceeds(
+          kernel, fmt::format("bytes of `{}` in a binding", program[id].name), bytes,
+          device.binding_bytes,
+          fmt::format("make `{0}` smaller, declare it in a narrower format, or read it as "
+                      "several inputs; other devices bind more",
+                      program[id].name));
   for (const Stmt& s : kernel.body)
     if (s.kind == StmtKind::exchange && s.step >= device.subgroup)
       return exceeds(kernel, "threads that exchange values", s.step + 1, device.subgroup);

@@ -57,6 +57,9 @@ std::vector<loop::BufferId> bindings(const LoopProgram& program, const loop::Ker
 // The text is the same for the same program and options. The program must be verified.
 Result<GpuSource> gpu_source(const LoopProgram& program, const GpuSourceOptions& options);
 
+// W0921 where some kernel binds f16 and the device does not offer it: what is done instead.
+Diagnostics warnings(const LoopProgram& program, const Capability& device);
+
 // The trips of a kernel's parallel loops at these symbols, of the longest nest of them: as many
 // groups as have something to do. `unknown` where a bound depends on loaded values.
 int64_t trips(const loop::Kernel& kernel, std::span<const int64_t> symbols, int64_t unknown);

@@ -236,8 +236,10 @@ Result<std::unique_ptr<Executable>> GpuDevice::compile(const LoopProgram& progra
 }
 
 Result<std::vector<std::unique_ptr<Executable>>> GpuDevice::compile_all(
-    std::span<const LoopProgram* const> programs, const CompileOptions&, Diagnostics&) {
+    std::span<const LoopProgram* const> programs, const CompileOptions&, Diagnostics& warned) {
   std::vector<std::shared_ptr<GpuProgram>> made;
+  for (const LoopProgram* program : programs)
+    for (Diagnostic& d : warnings(*program, driver().capability())) warned.push_back(std::move(d));
   for (const LoopProgram* program : programs)
     made.push_back(std::make_shared<GpuProgram>(*program, shared_));
   if (auto ok = build_all(made); !ok) return tl::unexpected(ok.error());

@@ -6,6 +6,7 @@
 #include "ir/bind.h"
 #include "ir/guards.h"
 #include "ir/variance.h"
+#include "schedule/batch.h"
 #include "schedule/blocks.h"
 #include "schedule/groups.h"
 #include "schedule/inlining.h"
@@ -307,7 +308,9 @@ Result<std::vector<TensorId>> constant_inputs(const Graph& g,
 }
 
 Result<Schedule> plan(const Graph& g, const PlanOptions& options) {
-  return Planner(g, options).run();
+  if (!options.batch_invariant) return Planner(g, options).run();
+  const Graph unknown = without_batch(g);
+  return Planner(unknown, options).run();
 }
 
 }  // namespace tang

@@ -66,6 +66,7 @@ struct KernelPlan {
   std::string machine;
   int64_t threads = 1;  // that share the outermost loop over points; 1: it is not shared
   int64_t group = 1;    // threads of a group, which run a block together; groups share the blocks
+  bool batch_invariant = true;  // the order of its sums does not follow from how many points it has
   // Inlined definitions that are computed a row at a time: their own plans, whose points are those
   // of the node that `blocks` begin with.
   std::vector<KernelPlan> rows;
@@ -98,6 +99,7 @@ struct PlanOptions {
   bool inline_contractions = true;     // false: every definition is a kernel, as written
   bool vectorise = true;               // false: plain loops in declared order
   bool contract = true;                // false under --math ieee
+  bool batch_invariant = false;        // plans do not follow from extents that nothing sums over
   int64_t unknown_extent = 4096;       // what an unbound parameter counts as
   std::string machine = "cpu.avx2";    // whose record tiles are chosen by
   int64_t threads = 1;                 // that may share a kernel

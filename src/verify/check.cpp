@@ -53,12 +53,15 @@ class Checker {
     }
     const KernelPlan& plan = v.schedule.kernels[k];
     row.tolerance = options_.tolerance.value_or(tolerance_of(v.graph, plan));
+    row.batch_invariant = plan.batch_invariant;
     auto want = evaluate_node(v.graph, plan.node, params_, known_, options_.oracle);
     if (!want) return tl::unexpected(want.error());
     for (const Target& t : v.graph[plan.node].targets) {
       const loop::BufferId id = *v.buffer_of[index(t.tensor)];
       const Comparison c = compare(want->at(t.tensor), memory_.array(id));
       row.error = std::max(row.error, c.error);
+      row.compared += c.compared;
+      row.elements += memory_.array(id).elements();
       if (!c.passes(row.tolerance)) {
         row.ok = false;
         blame(row.name, t.tensor, id, c, row.tolerance);
@@ -66,6 +69,8 @@ class Checker {
       known_[t.tensor] = &memory_.array(id);
     }
     result_.error = std::max(result_.error, row.error);
+    result_.compared += row.compared;
+    result_.elements += row.elements;
     result_.kernels.push_back(std::move(row));
     return {};
   }
@@ -78,6 +83,8 @@ class Checker {
       if (values == want.end()) continue;
       const Comparison c = compare(*values->second, memory_.array(v.outputs[k]));
       result_.error = std::max(result_.error, c.error);
+      result_.compared += c.compared;
+      result_.elements += memory_.array(v.outputs[k]).elements();
       if (!c.passes(result_.tolerance)) blame("", t, v.outputs[k], c, result_.tolerance);
     }
   }

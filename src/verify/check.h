@@ -4,7 +4,9 @@
 // and workspace poisoned. Each kernel's targets are compared with the f64 oracle's evaluation of
 // its definition from the operands the device itself computed, so the first kernel that differs is
 // the one at fault, however errors spread afterwards. Program outputs are then compared with the
-// oracle of the naive graph: that catches a wrong derivation, which no single kernel shows.
+// oracle of the naive graph: that catches a wrong derivation, which no single kernel shows. Where
+// the oracle's work exceeds its budget, corners and a seeded draw of elements stand for all of them
+// (eval/oracle.h), and the numbers of elements say so.
 #pragma once
 
 #include <functional>
@@ -21,6 +23,8 @@ struct KernelCheck {
   double error = 0;
   double tolerance = 0;
   bool ok = true;
+  int64_t compared = 0, elements = 0;  // of its targets: of large ones a sample is compared
+  bool batch_invariant = true;         // as its plan says
 };
 
 // The first thing found wrong with a program.
@@ -36,8 +40,9 @@ struct Fault {
 
 struct ProgramCheck {
   std::vector<KernelCheck> kernels;
-  double error = 0;      // the largest of kernels and outputs
-  double tolerance = 0;  // of the outputs
+  double error = 0;                    // the largest of kernels and outputs
+  double tolerance = 0;                // of the outputs
+  int64_t compared = 0, elements = 0;  // of kernels and outputs
   std::optional<Fault> fault;
 
   bool ok() const { return !fault; }
