@@ -94,3 +94,7 @@ foreach(name cuda msl glsl opencl)
   set_tests_properties(emission.${name} PROPERTIES LABELS emission TIMEOUT 1800
     SKIP_REGULAR_EXPRESSION "SKIPPED")
 endforeach()
+# In Metal's language they run on the host too.
+add_test(NAME emission.msl_run COMMAND unit_emission --gtest_filter=ExamplesRun.msl
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(emission.msl_run PROPERTIES LABELS emission TIMEOUT 1800)

@@ -38,7 +38,7 @@ endfunction()
 # Tests that need a driver of Vulkan run for each such driver in one process (test_drivers.cmake).
 set(TANG_DRIVER_TESTS "*Vulkan*:*WebGpu*:*GpuPrograms*")
 # Those of every example with a compiler are called emission.NAME (test_drivers.cmake too).
-set(TANG_COMPILER_TESTS "ExamplesCompile.*")
+set(TANG_COMPILER_TESTS "ExamplesCompile.*:ExamplesRun.*")
 
 function(tang_gtest_program kind folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${kind}/${folder}/*.cpp)

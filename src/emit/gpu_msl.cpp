@@ -71,7 +71,7 @@ class Msl : public GpuDialect {
 
   std::string shared(const std::string& type, const std::string& name,
                      int64_t count) const override {
-    return fmt::format("threadgroup {} {}[{}];", type, name, count);
+    return fmt::format("alignas(16) threadgroup {} {}[{}];", type, name, count);
   }
   std::string unroll() const override { return "#pragma clang loop unroll(full)"; }
   std::string barrier(bool buffers) const override {

@@ -1,6 +1,5 @@
 #include "examples.h"
 
-#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -10,7 +9,6 @@
 #include "ir/bind.h"
 #include "rewrite/pipeline.h"
 #include "target/machine.h"
-#include "verify/variant.h"
 
 namespace tang {
 
@@ -32,15 +30,24 @@ void add(std::vector<ExampleKernels>& all, std::string name, const Graph& g, Pla
 
 }  // namespace
 
-std::vector<ExampleKernels> example_kernels(const Capability& device, bool naive) {
+std::vector<std::filesystem::path> example_files() {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator("examples"))
     if (entry.path().extension() == ".tang") files.insert(entry.path());
+  return {files.begin(), files.end()};
+}
+
+PlanOptions plan_options(const Capability& device) {
   PlanOptions options;
   options.machine = limited(**find_machine(device.machine), device.threads, device.shared_bytes,
                             std::max<int64_t>(device.subgroup, 1), device.buffers);
+  return options;
+}
+
+std::vector<ExampleKernels> example_kernels(const Capability& device, bool naive) {
+  const PlanOptions options = plan_options(device);
   std::vector<ExampleKernels> all;
-  for (const auto& file : files) {
+  for (const auto& file : example_files()) {
     auto g = parse(*read_file(file.string(), 1 << 20));
     if (!g || !bind(*g, {.require_all = false}).empty()) {
       ADD_FAILURE() << file << " is not read";

@@ -1,12 +1,20 @@
 // The examples as programs of kernels for groups of threads.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "emit/gpu_source.h"
+#include "verify/variant.h"
 
 namespace tang {
+
+// The programs of examples/, by name.
+std::vector<std::filesystem::path> example_files();
+
+// How programs for the device are planned.
+PlanOptions plan_options(const Capability& device);
 
 struct ExampleKernels {
   std::string name;  // "softmax naive"
