@@ -2,7 +2,17 @@
 
 set(TANG_FOLDERS base expr view ir front eval rewrite target schedule tile loop emit run verify models api cli)
 
+# libtang.so is made of the objects of the folders (package.cmake), and exports the C interface alone.
+# Precompiled headers are compiled with the same flags.
+function(tang_for_library target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 tang_precompile(tang_precompiled "tang_deps;tang_options" ${TANG_COMMON_HEADERS})
+if(TARGET tang_precompiled)
+  tang_for_library(tang_precompiled)
+endif()
 
 set(TANG_LIBRARIES)
 foreach(folder IN LISTS TANG_FOLDERS)
@@ -21,9 +31,7 @@ foreach(folder IN LISTS TANG_FOLDERS)
   add_library(tang_${folder} STATIC ${sources})
   add_dependencies(tang_${folder} tang_version)
   target_include_directories(tang_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src ${TANG_GENERATED})
-  # libtang.so is made of the same objects (package.cmake), and exports the C interface alone.
-  set_target_properties(tang_${folder} PROPERTIES POSITION_INDEPENDENT_CODE ON
-    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  tang_for_library(tang_${folder})
   target_link_libraries(tang_${folder} PUBLIC ${TANG_LIBRARIES} tang_deps tang_options)
   if(folder STREQUAL "api")
     target_include_directories(tang_api PUBLIC ${PROJECT_SOURCE_DIR}/include)
