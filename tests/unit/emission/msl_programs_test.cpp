@@ -8,12 +8,8 @@
 namespace tang {
 namespace {
 
-TEST(MslPrograms, Scalar) {
-  EXPECT_GE(gpu_programs::run_corpus(*open_msl(), scalar_corpus()), 20);
-}
-TEST(MslPrograms, Groups) {
-  EXPECT_GE(gpu_programs::run_corpus(*open_msl(), group_corpus()), 3);
-}
+TEST(MslPrograms, Scalar) { EXPECT_GE(gpu_programs::run_corpus(*open_msl(), scalar_corpus()), 20); }
+TEST(MslPrograms, Groups) { EXPECT_GE(gpu_programs::run_corpus(*open_msl(), group_corpus()), 3); }
 TEST(MslPrograms, Exchanges) {
   EXPECT_GE(gpu_programs::run_corpus(*open_msl(), exchange_corpus()), 1);
 }
