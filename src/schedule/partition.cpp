@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "ir/bind.h"
 #include "ir/guards.h"
@@ -48,8 +49,14 @@ class Partition {
     int64_t saves = 0;
   };
 
+  // What saves something comes first, then what is small.
+  static std::tuple<bool, double, int64_t> key(const Part& p) {
+    return {p.saves <= 0, p.volume, -p.saves};
+  }
+
   // Stores the smallest part of those that read several tensors which nothing else of the
-  // definition reads; of equal ones the part that reads most. `terms`: one of terms too.
+  // definition reads; of equal ones the part that reads most. `terms`: one of terms too. What saves
+  // nothing by itself, a read through indices that others take too, leaves less for them to share.
   bool store_part(NodeId id, bool terms) {
     Part best;
     std::set<ExprId> seen;
@@ -58,9 +65,7 @@ class Partition {
         if (!seen.insert(e).second) continue;
         const auto part = part_of(g[id], e);
         if (!part || (!terms && is_of_terms(g[id], *part))) continue;
-        const bool better = best.expr == ExprId::none || part->volume < best.volume ||
-                            (part->volume == best.volume && part->saves > best.saves);
-        if (better) best = *part;
+        if (best.expr == ExprId::none || key(*part) < key(best)) best = *part;
       }
     });
     if (best.expr == ExprId::none) return false;
@@ -100,7 +105,7 @@ class Partition {
           bound_value(g, g.extent(d)).value_or(static_cast<int64_t>(unknown_extent)));
     const Tensors outside = read_outside(n, e);
     for (TensorId t : inside) part.saves += !outside.contains(t);
-    return part.saves > 0 ? std::optional(part) : std::nullopt;
+    return part.saves >= 0 ? std::optional(part) : std::nullopt;
   }
 
   static bool is_of_terms(const Node& n, const Part& part) {

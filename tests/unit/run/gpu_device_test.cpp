@@ -9,6 +9,7 @@
 
 #include "fake_driver.h"
 #include "loop/text.h"
+#include "run/gpu_checks.h"
 
 namespace tang {
 namespace {
@@ -188,6 +189,25 @@ TEST_F(GpuDeviceTest, FailedLaunchesAreErrors) {
   ASSERT_FALSE(times);
   EXPECT_EQ(times.error().id, "E0912");
   EXPECT_EQ(log_.count("read"), 0u);
+}
+
+// A launch that exceeds a limit says which kernel, grid, group and limit.
+TEST(GpuLaunches, ThatExceedALimitAreErrors) {
+  Capability device = FakeDriver::default_capability();
+  device.groups = 65535;
+  GpuFunction function;
+  function.threads = 64;
+  GpuLaunch launch;
+  launch.kernel = "y";
+  launch.groups = 65536;
+  const auto refused = check_launch(device, function, launch);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().id, "E0921");
+  EXPECT_EQ(refused.error().exit, Exit::target_limit);
+  for (const char* part : {"kernel y", "65536 groups", "64 threads", "65535 at most"})
+    EXPECT_THAT(refused.error().message, HasSubstr(part));
+  launch.groups = 65535;
+  EXPECT_TRUE(check_launch(device, function, launch));
 }
 
 TEST_F(GpuDeviceTest, ResidentsCopyWhenAsked) {
