@@ -193,7 +193,7 @@ void NestLowering::tiled(size_t k, const Span& s, const TileDim& t) {
       close_loop(k);
     }
     if (rest == 0) return;
-    TileDim last = t;  // the registers of a packed tile stay, since threads begin that far apart
+    TileDim last = t;  // a packed tile keeps its registers: they are whole vectors
     if (!reduces(k) && !t.packed) {
       if (rest == 1 && t.threads == 1) last.elem = 1;
       const int64_t each = last.elem * last.threads;
